@@ -183,13 +183,13 @@ def expected_of(step: Any) -> Quantity | None:
 
 
 def of_step(step: Any, name: str, off: float = 1e-9) -> Answer:
-    found = {
+    answer = {
         f"{name}, least": number(step.lower, "s", off),
         f"{name}, most": number(step.upper, "s", off),
     }
     if (expected := expected_of(step)) is not None:
-        found[f"{name}, expected"] = number(expected, "s", off)
-    return found
+        answer[f"{name}, expected"] = number(expected, "s", off)
+    return answer
 
 
 def run(*words: object) -> str:
@@ -228,23 +228,23 @@ ENDS = {"lower": "least", "upper": "most"}
 
 def of_row(row: Mapping[str, Any]) -> Answer:
     """A row of a plan as JSON has it."""
-    found = {
+    answer = {
         "weights": number(row["weight_memory"], "byte"),
         "largest batch": number(row["largest_batch"], ""),
         "fits": Value(float(row["fits"])),
     }
     if not row["fits"]:
-        return found
+        return answer
     for name, (title, unit) in TIMES.items():
         for end, word in ENDS.items():
             if row[name] is not None:
-                found[f"{title}, {word}"] = number(row[name][end], unit)
+                answer[f"{title}, {word}"] = number(row[name][end], unit)
         if row["expected"] is not None and row["expected"].get(name) is not None:
-            found[f"{title}, expected"] = number(row["expected"][name], unit)
+            answer[f"{title}, expected"] = number(row["expected"][name], unit)
     passed = (row["expected"] or {}).get("writing") or {}
     if "tensor" in passed:
-        found["sums of a token"] = number(passed["tensor"], "s")
-    return found
+        answer["sums of a token"] = number(passed["tensor"], "s")
+    return answer
 
 
 def plan(asked: Serving) -> Answer:
@@ -279,21 +279,21 @@ def plan_of_text(asked: Serving) -> Answer:
     """The printed table: bounds are those from which times are, and up to which rates are."""
     text = run("plan", asked.model, asked.place, *options(asked.asked), "--explain")
     table = text.split("\n\n")[1]
-    found = {}
+    answer = {}
     for line in table.splitlines():
         title, *cells = re.split(r"  +", line.strip())
         cells = [cell for cell in cells if re.match(r"[\d.]", cell)]
         if title == "weights":
-            found["weights"] = printed(cells[0], "byte")
+            answer["weights"] = printed(cells[0], "byte")
         if title == "batch that fits":
-            found["largest batch"] = printed(cells[0], "")
+            answer["largest batch"] = printed(cells[0], "")
         for name, unit in TIMES.values():
             if title == name and " to " not in cells[0]:
                 end = "most" if name == "throughput" else "least"
-                found[f"{name}, {end}"] = printed(cells[0], unit)
+                answer[f"{name}, {end}"] = printed(cells[0], unit)
                 if len(cells) > 1 and " to " not in cells[1]:
-                    found[f"{name}, expected"] = printed(cells[1], unit)
-    return found
+                    answer[f"{name}, expected"] = printed(cells[1], unit)
+    return answer
 
 
 def fit(asked: Serving) -> Answer:
@@ -302,13 +302,13 @@ def fit(asked: Serving) -> Answer:
     said = {"tensor": asked.tensor, "stages": asked.stages}
     said |= {"context": asked.context, "kv": asked.kv}
     said |= {} if asked.weights is None else {"weights": asked.weights}
-    found = device_memory.fit(asked.model, asked.place, asked.software, **said)
+    fitted = device_memory.fit(asked.model, asked.place, asked.software, **said)
     return {
-        "weights": number(found.parts[0].memory, "byte"),
-        "largest batch": Value(found.largest_batch),
-        "fits": Value(float(found.largest_batch >= asked.batch)),
-        "tokens": Value(found.tokens),
-        "tokens of whole sequences": Value(found.sequences * asked.context, 1e-5),
+        "weights": number(fitted.parts[0].memory, "byte"),
+        "largest batch": Value(fitted.largest_batch),
+        "fits": Value(float(fitted.largest_batch >= asked.batch)),
+        "tokens": Value(fitted.tokens),
+        "tokens of whole sequences": Value(fitted.sequences * asked.context, 1e-5),
     }
 
 
@@ -322,10 +322,10 @@ def fit_of_json(asked: Serving) -> Answer:
         for name in ("weights", "software")
         if (value := getattr(asked, name)) is not None
     }
-    found = json.loads(run("fit", asked.model, asked.place, *options(said), "--json"))
+    facts = json.loads(run("fit", asked.model, asked.place, *options(said), "--json"))
     return {
-        "weights": number(found["parts"][0]["memory"], "byte"),
-        "tokens": Value(found["tokens"]),
+        "weights": number(facts["parts"][0]["memory"], "byte"),
+        "tokens": Value(facts["tokens"]),
     }
 
 
@@ -334,7 +334,7 @@ def steps(asked: Serving) -> Answer:
     if (job := asked.job) is None:
         return {}
     read = Tokens(reading=float(asked.batch * asked.prompt), prompt=float(asked.prompt))
-    found = of_step(calc.step(job, read), "first token")
+    answer = of_step(calc.step(job, read), "first token")
     contexts = [asked.prompt + asked.generated * point / (POINTS - 1) for point in range(POINTS)]
     weights = [0.5 if point in (0, POINTS - 1) else 1.0 for point in range(POINTS)]
     lower: dict[str, float] = {}
@@ -347,11 +347,11 @@ def steps(asked: Serving) -> Answer:
         if expected is not None:
             each = None if time is None else share * time.m_as("s") / (POINTS - 1)
             expected = None if each is None else expected + each
-    found["each token, least"] = Value(max(lower.values()), NEARLY / 10)
-    found["each token, most"] = Value(sum(lower.values()), NEARLY / 10)
+    answer["each token, least"] = Value(max(lower.values()), NEARLY / 10)
+    answer["each token, most"] = Value(sum(lower.values()), NEARLY / 10)
     if expected is not None:
-        found["each token, expected"] = Value(expected, NEARLY)
-    return found
+        answer["each token, expected"] = Value(expected, NEARLY)
+    return answer
 
 
 def sums(asked: Serving) -> Answer:
@@ -372,10 +372,10 @@ def old_laws(asked: Serving) -> Answer:
     """`calc.inference`, whose steps are those of no software."""
     if asked.job is None or asked.software != "none" or asked.copies * asked.stages > 1:
         return {}
-    place, model = machines.of(asked.place), models.get(asked.model)
+    machine, model = machines.of(asked.place), models.get(asked.model)
     sizes = asked.dtype, asked.weights, asked.kv
-    of_prompts = inference.prefill(model, place, asked.prompt, asked.batch, asked.devices, *sizes)
-    most = inference.largest_batch(model, place, asked.context, asked.devices, *sizes[1:])
+    of_prompts = inference.prefill(model, machine, asked.prompt, asked.batch, asked.devices, *sizes)
+    most = inference.largest_batch(model, machine, asked.context, asked.devices, *sizes[1:])
     return of_step(of_prompts, "first token") | {"largest batch": Value(float(most.magnitude))}
 
 
@@ -411,25 +411,25 @@ def compared(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
         for name, value in asked.asked.items()
         if name not in ("devices", "batch", "price")
     }
-    found = calc.compare(asked.model, asked.place, price=asked.price, **said)
-    if not found.planned:
+    comparison = calc.compare(asked.model, asked.place, price=asked.price, **said)
+    if not comparison.planned:
         return
-    [row] = json.loads(found.json())["rows"]
+    [row] = json.loads(comparison.json())["rows"]
     counts = {name: int(row[name]) for name in COUNTS}
     yield replace(asked, **counts), of_row(row)
 
 
 def live_decode(asked: Serving) -> Iterator[tuple[Serving, Answer]]:
     """Yield what the live figure of decode shows at its largest batch."""
-    place = asked.place
-    if place not in machines.names() or asked.weights not in decode_live.FORMATS[1:]:
+    machine = asked.place
+    if machine not in machines.names() or asked.weights not in decode_live.FORMATS[1:]:
         return
     if asked.kv not in decode_live.FORMATS[1:] or asked.stages > 1:
         return
     shown = decode_live.answer(
-        asked.model, place, asked.devices, asked.context, asked.weights, asked.kv
+        asked.model, machine, asked.devices, asked.context, asked.weights, asked.kv
     ).facts
-    dtype = machines.get(place).device.usual_dtype
+    dtype = machines.get(machine).device.usual_dtype
     most = int(shown["Largest batch"])
     chosen = replace(asked, batch=most, software="none", dtype=dtype)
     job = chosen.job
@@ -500,8 +500,8 @@ def memory_of_training(asked: Training) -> Answer:
 
 
 def planned_training(asked: Training) -> Answer:
-    found = flatly(calc.plan_training, asked.model, asked.place, **asked.asked)
-    return of_training(json.loads(found.json()))
+    planned = flatly(calc.plan_training, asked.model, asked.place, **asked.asked)
+    return of_training(json.loads(planned.json()))
 
 
 def planned_training_of_json(asked: Training) -> Answer:
@@ -545,14 +545,14 @@ def live_training(asked: Training) -> Answer:
     ).facts
     least, most = said["A step by its bounds"].split(" to ")
     held = said["Memory of a device"].partition(" of ")[0]
-    found = {
+    answer = {
         "step, least": printed(least, "s"),
         "step, most": printed(most, "s"),
         "memory": printed(held, "byte"),
     }
     if re.match(r"[\d.]+ \w*s$", said["Expected of a step"]):
-        found["step, expected"] = printed(said["Expected of a step"], "s")
-    return found
+        answer["step, expected"] = printed(said["Expected of a step"], "s")
+    return answer
 
 
 TRAINING: tuple[Callable[[Training], Answer], ...] = (
@@ -568,32 +568,32 @@ TRAINING: tuple[Callable[[Training], Answer], ...] = (
 
 
 def time_of_message(asked: Message) -> Answer:
-    found = communication.time(
+    collective = communication.time(
         asked.operation, quantity(asked.size, "byte"), asked.devices, asked.place
     )
-    answer = {"message, least": number(found.lower, "s")}
-    if found.expected is not None:
-        answer["message, expected"] = number(found.expected, "s")
+    answer = {"message, least": number(collective.lower, "s")}
+    if collective.expected is not None:
+        answer["message, expected"] = number(collective.expected, "s")
     return answer
 
 
 def message_of_json(asked: Message) -> Answer:
     words = asked.operation.replace("_", "-"), f"{asked.size} byte", asked.place
-    found = json.loads(run("collective", *words, "--devices", asked.devices, "--json"))
-    answer = {"message, least": number(found["lower"], "s")}
-    if found["expected"] is not None:
-        answer["message, expected"] = number(found["expected"], "s")
+    facts = json.loads(run("collective", *words, "--devices", asked.devices, "--json"))
+    answer = {"message, least": number(facts["lower"], "s")}
+    if facts["expected"] is not None:
+        answer["message, expected"] = number(facts["expected"], "s")
     return answer
 
 
 def message_of_text(asked: Message) -> Answer:
     words = asked.operation.replace("_", "-"), f"{asked.size} byte", asked.place
     text = run("collective", *words, "--devices", asked.devices)
-    found = {}
+    answer = {}
     for title, name in (("at least", "least"), ("expected", "expected")):
         if line := re.search(rf"^ *{title}  +([\d.]+ \S+)", text, re.M):
-            found[f"message, {name}"] = printed(line[1], "s")
-    return found
+            answer[f"message, {name}"] = printed(line[1], "s")
+    return answer
 
 
 def live_message(asked: Message) -> Answer:
@@ -602,10 +602,10 @@ def live_message(asked: Message) -> Answer:
     shown = all_reduce_live.answer(
         asked.place, asked.devices, asked.operation, quantity(asked.size, "byte")
     ).facts
-    found = {"message, least": printed(shown["At least"].partition(", by")[0], "s")}
+    answer = {"message, least": printed(shown["At least"].partition(", by")[0], "s")}
     if re.match(r"[\d.]+ \w*s$", shown["Expected"]):
-        found["message, expected"] = printed(shown["Expected"], "s")
-    return found
+        answer["message, expected"] = printed(shown["Expected"], "s")
+    return answer
 
 
 MESSAGES: tuple[Callable[[Message], Answer], ...] = (
@@ -623,13 +623,13 @@ def ask(asked: Any) -> dict[str, Answer | str]:
     """Return the answer of each door, or the sentence in which it refuses."""
     doors: tuple[Callable[[Any], Answer], ...]
     doors = {Serving: SERVING, Training: TRAINING, Message: MESSAGES}[type(asked)]
-    found: dict[str, Answer | str] = {}
+    answers: dict[str, Answer | str] = {}
     for door in doors:
         try:
-            found[door.__name__] = door(asked)
+            answers[door.__name__] = door(asked)
         except InputError as error:
-            found[door.__name__] = str(error)
-    return found
+            answers[door.__name__] = str(error)
+    return answers
 
 
 def differences(answers: Mapping[str, Answer | str]) -> list[str]:
@@ -638,20 +638,20 @@ def differences(answers: Mapping[str, Answer | str]) -> list[str]:
     Where a plan, or what is fitted, finds no link between devices none has an answer.
     """
     said: dict[str, dict[str, Value]] = {}
-    told = []
+    faults = []
     refusals = (answer for door, answer in answers.items() if door in ("plan", "fit"))
-    unlinked = [told for told in refusals if isinstance(told, str) and UNLINKED.match(told)]
+    unlinked = [faults for faults in refusals if isinstance(faults, str) and UNLINKED.match(faults)]
     for door, answer in answers.items():
         if not isinstance(answer, str):
             for name, value in answer.items():
                 said.setdefault(name, {})[door] = value
-            told += [f"{door} has an answer: {refused}" for refused in unlinked if answer]
+            faults += [f"{door} has an answer: {refused}" for refused in unlinked if answer]
     for name, by in said.items():
         sharpest = min(by.values(), key=lambda value: value.off)
         if not all(value.agrees(sharpest) for value in by.values()):
             values = ", ".join(f"{door} {value.number:.6g}" for door, value in by.items())
-            told.append(f"{name}: {values}")
-    return told
+            faults.append(f"{name}: {values}")
+    return faults
 
 
 # ---- Drawn questions
@@ -704,8 +704,8 @@ def serving(count: int, seed: str) -> Iterator[Serving]:
     for turn in range(count):
         kind = KINDS[turn % len(KINDS)]
         places = list(PLACES.values())[(turn + turn // len(KINDS)) % len(PLACES)]
-        model, place = chance.choice(shapes[kind]), chance.choice(places)
-        network, machine = models.get(model), machines.of(place)
+        model, machine_key = chance.choice(shapes[kind]), chance.choice(places)
+        network, machine = models.get(model), machines.of(machine_key)
         weights = chance.choice(WEIGHTS)
         bits = 4.5 if weights and "4" in weights else 9 if weights in ("fp8", "int8") else 16
         need = network.parameters.m_as("param") * bits / 8
@@ -723,7 +723,7 @@ def serving(count: int, seed: str) -> Iterator[Serving]:
         stages = staged.choice([1] * 9 + [2, 3, 4])
         yield Serving(
             model,
-            place,
+            machine_key,
             tensor * stages,
             int(2 ** chance.uniform(0, 8)),
             prompt,
@@ -740,17 +740,17 @@ def trainings(count: int, seed: str) -> Iterator[Training]:
     chance, shapes = random.Random(seed), by_kind()
     places = [key for key in machines.names() if machines.get(key).domain > 1]
     for turn in range(count):
-        model, place = chance.choice(shapes[KINDS[turn % len(KINDS)]]), chance.choice(places)
+        model, machine_key = chance.choice(shapes[KINDS[turn % len(KINDS)]]), chance.choice(places)
         if turn % 4:  # most fit
             shape = [key for key in models.names() if "dense" in kind_of(key)]
             model = chance.choice([k for k in shape if models.get(k).parameters.m < 4e9])
-        network, machine = models.get(model), machines.get(place)
+        network, machine = models.get(model), machines.get(machine_key)
         tensor = chance.choice([1, 2, 4, 8])
         pipeline = chance.choice([1, 1, 2, 4])
         most = max(int(min(machine.most_joined, 64)) // (tensor * pipeline), 1)
         yield Training(
             model,
-            place,
+            machine_key,
             chance.choice([each for each in (1, 2, 4, 8, 16) if each <= most]),
             tensor,
             pipeline,
@@ -765,14 +765,14 @@ def messages(count: int, seed: str) -> Iterator[Message]:
     chance = random.Random(seed)
     places = [*machines.names(), *hardware.names()]
     for _ in range(count):
-        place = chance.choice(places)
-        domain = machines.of(place).domain
+        machine_key = chance.choice(places)
+        domain = machines.of(machine_key).domain
         devices = chance.choice([domain, 2, 4, 8, 2 * domain])
         yield Message(
             chance.choice(list(curves.OPERATIONS)),
             int(10 ** chance.uniform(3, 9.5)),
             devices,
-            place,
+            machine_key,
         )
 
 

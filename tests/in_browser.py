@@ -75,10 +75,10 @@ def _fault(request: Request) -> list[str]:
 
 def pages_of(site: Path) -> list[str]:
     """Return all pages that the contents lead to, so not the page of a lost address."""
-    found = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html"))
-    found.remove("404.html")
-    assert len(found) >= 3, "the sample book should have several pages"
-    return found
+    pages = sorted(page.relative_to(site).as_posix() for page in site.rglob("*.html"))
+    pages.remove("404.html")
+    assert len(pages) >= 3, "the sample book should have several pages"
+    return pages
 
 
 def background(page: Page) -> str:
@@ -184,8 +184,8 @@ def _report(page: Page, run: str, argument: object) -> dict[str, Any]:
 
 def _serious(report: dict[str, Any]) -> list[str]:
     return [
-        f"{found['id']} ({found['impact']}): {node['html'][:160]}"
-        for found in report["violations"]
-        if found["impact"] in ("serious", "critical")
-        for node in found["nodes"]
+        f"{violation['id']} ({violation['impact']}): {node['html'][:160]}"
+        for violation in report["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
     ]

@@ -142,9 +142,9 @@ def test_whatever_is_typed_is_read_or_refused(chance: random.Random) -> None:
         for _ in range(draws(8_000)):
             text = "".join(chance.choices(PIECES, k=chance.randint(1, 9)))
             with row(text.encode(errors="surrogateescape")):
-                found: list[Any] = []
-                if watched(lambda text=text, found=found: found.append(quantity(text))):
-                    [value] = found
+                read: list[Any] = []
+                if watched(lambda text=text, read=read: read.append(quantity(text))):
+                    [value] = read
                     unit = str(value.units)
                     joined = f"/ {unit[2:]}" if unit.startswith("1/") else unit
                     again = quantity(f"{value.magnitude!r} {joined}")
@@ -163,18 +163,18 @@ def test_units_do_not_change_what_a_law_says(chance: random.Random) -> None:
     with each_row() as row:
         for _ in range(draws(12_000)):
             name = chance.choice(sorted(laws))
-            given = usual_arguments(name)
-            changed = dict(given)
-            for argument, value in given.items():
+            arguments = usual_arguments(name)
+            changed = dict(arguments)
+            for argument, value in arguments.items():
                 unit = str(getattr(value, "units", ""))
                 if unit in others and getattr(value, "ndim", 1) == 0:
                     other = chance.choice(others[unit])
                     changed[argument] = f"{value.m_as(other)!r} {other}"
-            if changed == given:
+            if changed == arguments:
                 continue
             tried += 1
             with row((name, changed)), contextlib.suppress(InputError):
-                first, again = laws[name](**given), laws[name](**changed)
+                first, again = laws[name](**arguments), laws[name](**changed)
                 if hasattr(first, "m_as"):
                     assert again.m_as(first.units) == pytest.approx(first.magnitude, rel=1e-9)
     assert tried > draws(2_000)
@@ -264,10 +264,10 @@ def test_command_lines(chance: random.Random, folder: Path) -> None:
             name = chance.choice([*CHEAP[:7], *CHEAP])
             line = [name, *(START.get(name, "").split() if chance.random() < 0.7 else [])]
             for _ in range(chance.randint(0, 3)):
-                place = chance.randint(1, len(line))
+                position = chance.randint(1, len(line))
                 if chance.random() < 0.6:
-                    line[place:place] = [chance.choice(options[name] or ["--json"])]
-                line[place:place] = [chance.choice(WORDS)] if chance.random() < 0.8 else []
+                    line[position:position] = [chance.choice(options[name] or ["--json"])]
+                line[position:position] = [chance.choice(WORDS)] if chance.random() < 0.8 else []
             with row(line):
                 code, output, errors = command(line)
                 assert code in (0, 1, 2)
@@ -281,10 +281,10 @@ def test_command_lines(chance: random.Random, folder: Path) -> None:
                     assert output
                     if "--json" in line and not {"--", "-h", "--help"} & {*line}:
                         json.loads(output, parse_constant=strict)
-                for own in [own for own, text in own_files().items() if text != before[own]]:
-                    Path(own).write_bytes(before[own])
-                    assert line.count(own) == 1, f"{own} was read and written"
-                    assert line[line.index(own) - 1] in ("--csv", "--html", "--write-config")
+                for file in [file for file, text in own_files().items() if text != before[file]]:
+                    Path(file).write_bytes(before[file])
+                    assert line.count(file) == 1, f"{file} was read and written"
+                    assert line[line.index(file) - 1] in ("--csv", "--html", "--write-config")
     assert answered > draws(100)
     assert {path.name for path in folder.iterdir()} - set(OWN) <= {"out.csv", "out.svg", "out.toml"}
 
@@ -296,26 +296,26 @@ def mutated(text: bytes, chance: random.Random) -> bytes:
     """A file as an editor, a disk or a bad day leaves it."""
     data = bytearray(text)
     for _ in range(chance.choice([1, 1, 1, 2, 5])):
-        place, end = sorted(chance.choices(range(len(data) + 1), k=2))
-        end = min(end, place + chance.choice([1, 1, 4, 40, 4000]))
+        start, end = sorted(chance.choices(range(len(data) + 1), k=2))
+        end = min(end, start + chance.choice([1, 1, 4, 40, 4000]))
         match chance.randint(0, 7):
             case 0:
-                del data[place:end]
+                del data[start:end]
             case 1:
-                data[place:place] = data[place:end]
+                data[start:start] = data[start:end]
             case 2:
-                data[place:end] = chance.randbytes(end - place)
+                data[start:end] = chance.randbytes(end - start)
             case 3:
-                del data[place:]
+                del data[start:]
             case 4:
-                data[place:place] = chance.choice([b"\xff", b"\0", b"\n", b'"', b"[", b"-",
+                data[start:start] = chance.choice([b"\xff", b"\0", b"\n", b'"', b"[", b"-",
                 b"9" * 400, b"nan",
                                                    b"1e999", b"null", b"\xe2\x80\xa8", b"true",
                                                    b"{}"])  # fmt: skip
             case 5:  # a number becomes another
-                found = list(re.finditer(rb"\d+(?:\.\d+)?", data))
-                if found:
-                    number = chance.choice(found)
+                numbers = list(re.finditer(rb"\d+(?:\.\d+)?", data))
+                if numbers:
+                    number = chance.choice(numbers)
                     new = chance.choice(
                         [b"0", b"-1", b"1e308", b"1e-308", b"0.5", b"99999999999999999999", b"nan"]
                     )
@@ -470,22 +470,22 @@ def test_live_figures_and_the_prompt(chance: random.Random) -> None:
         for _ in range(draws(1_500)):
             name = chance.choice(list(live.MODELS))
             fields = list(live.get(name).defaults())
-            given = {
+            inputs = {
                 field: chance.choice([*WORDS, "2", "3 GB", "50 %"])
                 for field in fields
                 if chance.random() < 0.5
             }
-            with row((name, given)):
+            with row((name, inputs)):
                 signal.alarm(LONGEST)
-                found = json.loads(live.answer(name, json.dumps(given)), parse_constant=strict)
-                for sentence in found.get("errors", {}).values():
+                answer = json.loads(live.answer(name, json.dumps(inputs)), parse_constant=strict)
+                for sentence in answer.get("errors", {}).values():
                     one_sentence(sentence)
         for _ in range(draws(1_500)):
             source = "".join(chance.choices(lines, k=chance.randint(1, 6)))
             with row(source):
                 signal.alarm(LONGEST)
-                found = json.loads(prompt.run(source))
-                assert found.keys() == {"text", "error", "plots"}
+                answer = json.loads(prompt.run(source))
+                assert answer.keys() == {"text", "error", "plots"}
 
 
 # ---- Other surroundings, and two at once
@@ -505,19 +505,19 @@ PLACES: dict[str, tuple[list[str], dict[str, str | None]]] = {
 }
 
 
-@pytest.mark.parametrize("place", of_a_kind(PLACES))
-def test_commands_in_other_surroundings(place: str) -> None:
+@pytest.mark.parametrize("surroundings", of_a_kind(PLACES))
+def test_commands_in_other_surroundings(surroundings: str) -> None:
     import shlex
 
-    flags, changes = PLACES[place]
+    flags, changes = PLACES[surroundings]
     environment = {k: v for k, v in (os.environ | changes).items() if v is not None}
     for line in SAID:
         run = partial(subprocess.run, capture_output=True, timeout=2 * LONGEST, check=True)
         words = ["-m", "calc", *shlex.split(line)]
         usual = run([sys.executable, *words]).stdout.decode()
-        found = run([sys.executable, *flags, *words], env=environment).stdout
-        assert re.sub(r"\\(?:x|u)[0-9a-f]{2,4}", "?", found.decode()) == (
-            usual if place != "C" else re.sub(r"[^\x00-\x7f]", "?", usual)
+        printed = run([sys.executable, *flags, *words], env=environment).stdout
+        assert re.sub(r"\\(?:x|u)[0-9a-f]{2,4}", "?", printed.decode()) == (
+            usual if surroundings != "C" else re.sub(r"[^\x00-\x7f]", "?", usual)
         )
 
 

@@ -24,19 +24,19 @@ def openings() -> Iterator[tuple[str, str, str]]:
     """Yield the folder of each docstring, where it stands, and its first line."""
     for room in ROOMS:
         for file in sorted((ROOT / room).rglob("*.py")):
-            place = file.relative_to(ROOT)
-            folder = "/".join(place.parts[: 2 if room == "calc" else 1])
+            path = file.relative_to(ROOT)
+            folder = "/".join(path.parts[: 2 if room == "calc" else 1])
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
-                    yield folder, f"{place}:{node.body[0].lineno}", text.partition("\n")[0]
+                    yield folder, f"{path}:{node.body[0].lineno}", text.partition("\n")[0]
 
 
 def test_no_docstring_opens_with_a_fragment() -> None:
-    found: dict[str, list[tuple[str, str]]] = {}
-    for folder, place, line in openings():
+    fragments: dict[str, list[tuple[str, str]]] = {}
+    for folder, position, line in openings():
         if FRAGMENT.match(line):
-            found.setdefault(folder, []).append((place, line))
-    assert found == {}
+            fragments.setdefault(folder, []).append((position, line))
+    assert fragments == {}
 
 
 @pytest.mark.parametrize(

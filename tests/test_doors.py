@@ -161,10 +161,10 @@ def asked_of(planner: str, question: doors.Serving) -> dict[str, Any]:
     return run | {"fine_tune": "qlora"}  # most fit
 
 
-def facts(planner: str, model: Any, place: Any, asked: dict[str, Any]) -> Any:
+def facts(planner: str, model: Any, machine: Any, asked: dict[str, Any]) -> Any:
     """Return a planner's answer for programs, or the sentence in which it refuses."""
     try:
-        return plain(flatly(PLANNERS[planner], model, place, **asked).facts)
+        return plain(flatly(PLANNERS[planner], model, machine, **asked).facts)
     except InputError as error:
         return without_spelling(str(error))
 
@@ -185,35 +185,35 @@ def command(planner: str, question: doors.Serving, asked: dict[str, Any], *more:
 def ways(planner: str, question: doors.Serving) -> dict[str, Any]:
     """Return the answers to one question in each way: its facts, or its refusal."""
     asked = asked_of(planner, question)
-    model, place = models.get(question.model), machines.of(question.place)
-    found = {"python": facts(planner, question.model, question.place, asked)}
+    model, machine = models.get(question.model), machines.of(question.place)
+    by_way = {"python": facts(planner, question.model, question.place, asked)}
     try:
-        found["json"] = json.loads(command(planner, question, asked, "--json"))
+        by_way["json"] = json.loads(command(planner, question, asked, "--json"))
     except InputError as error:
-        found["json"] = without_spelling(str(error))
+        by_way["json"] = without_spelling(str(error))
     with ThreadPoolExecutor(4) as pool:
         same = [(planner, question.model, question.place, asked)] * 4
         for turn, answer in enumerate(pool.map(facts, *zip(*same, strict=True))):
-            found[f"thread {turn}"] = answer
+            by_way[f"thread {turn}"] = answer
     for name, copied in (
         ("deep copies", copy.deepcopy),
         ("pickles", lambda entry: pickle.loads(pickle.dumps(entry))),
     ):
-        found[name] = facts(planner, copied(model), copied(place), copied(asked))
-    if not isinstance(found["python"], str):
+        by_way[name] = facts(planner, copied(model), copied(machine), copied(asked))
+    if not isinstance(by_way["python"], str):
         answer = flatly(PLANNERS[planner], question.model, question.place, **asked)
         assert command(planner, question, asked) == f"{answer.text()}\n"
-        found["a pickled answer"] = plain(pickle.loads(pickle.dumps(answer)).facts)
-        found["a copied answer"] = plain(copy.deepcopy(answer).facts)
+        by_way["a pickled answer"] = plain(pickle.loads(pickle.dumps(answer)).facts)
+        by_way["a copied answer"] = plain(copy.deepcopy(answer).facts)
     tool = getattr(tools, planner.replace("-", "_"), None)
     if tool is not None:
         try:
-            told = tool(question.model, question.place, asked)
-            known = found["python"] if isinstance(found["python"], dict) else {}
-            found["a tool"] = {name: told[name] for name in known}
+            by_tool = tool(question.model, question.place, asked)
+            in_python = by_way["python"] if isinstance(by_way["python"], dict) else {}
+            by_way["a tool"] = {name: by_tool[name] for name in in_python}
         except InputError as error:
-            found["a tool"] = without_spelling(str(error))
-    return found
+            by_way["a tool"] = without_spelling(str(error))
+    return by_way
 
 
 def hold_in_every_way(planner: str, questions: Iterable[doors.Serving]) -> int:
@@ -221,12 +221,12 @@ def hold_in_every_way(planner: str, questions: Iterable[doors.Serving]) -> int:
     with each_row() as row:
         for question in questions:
             with row(f"{planner} {question}"):
-                found = ways(planner, question)
-                wrong = [way for way, answer in found.items() if answer != found["python"]]
+                by_way = ways(planner, question)
+                wrong = [way for way, answer in by_way.items() if answer != by_way["python"]]
                 assert not wrong, [
-                    (way, first_difference(found["python"], found[way])) for way in wrong
+                    (way, first_difference(by_way["python"], by_way[way])) for way in wrong
                 ]
-                answers += not isinstance(found["python"], str)
+                answers += not isinstance(by_way["python"], str)
     return answers
 
 
@@ -236,9 +236,9 @@ def first_difference(one: Any, other: Any, path: str = "") -> str:
             if one.get(name) != other.get(name):
                 return first_difference(one.get(name), other.get(name), f"{path}.{name}")
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for place, (left, right) in enumerate(zip(one, other, strict=True)):
+        for index, (left, right) in enumerate(zip(one, other, strict=True)):
             if left != right:
-                return first_difference(left, right, f"{path}.{place}")
+                return first_difference(left, right, f"{path}.{index}")
     return f"{path}: {str(one)[:150]} | {str(other)[:150]}"
 
 
@@ -274,9 +274,9 @@ def test_processes_and_a_server_of_tools() -> None:
             ]
             return [answer.structured_content for answer in await asyncio.gather(*calls)]
 
-    told = asyncio.run(through_the_server())
+    served = asyncio.run(through_the_server())
     with each_row() as row:
-        for question, answer in zip(drawn, told, strict=True):
+        for question, answer in zip(drawn, served, strict=True):
             with row(question):
                 here = known(question)
                 assert {name: answer[name] for name in here} == here
@@ -292,19 +292,19 @@ def known(question: doors.Serving) -> Any:
     return facts("plan", question.model, question.place, question.asked)
 
 
-@pytest.mark.parametrize(("model", "place"), [("gpt-oss-20b", "t4"), ("llama-3.1-70b", "h100")])
-def test_what_would_make_it_fit_does(model: str, place: str) -> None:
+@pytest.mark.parametrize(("model", "machine"), [("gpt-oss-20b", "t4"), ("llama-3.1-70b", "h100")])
+def test_what_would_make_it_fit_does(model: str, machine: str) -> None:
     """Each change that is told with what is fitted, asked for again on a command line."""
-    told = json.loads(doors.run("fit", model, place, "--json"))
-    assert not told["fits"]
-    assert told["ways"]
-    for way in told["ways"]:
+    fitted = json.loads(doors.run("fit", model, machine, "--json"))
+    assert not fitted["fits"]
+    assert fitted["ways"]
+    for way in fitted["ways"]:
         again = json.loads(
-            doors.run("fit", model, place, *doors.options(way["settings"]), "--json")
+            doors.run("fit", model, machine, *doors.options(way["settings"]), "--json")
         )
         assert again["fits"], way
     if model == "gpt-oss-20b":
-        first = told["ways"][0]["settings"]
+        first = fitted["ways"][0]["settings"]
         assert {"utilization", "context"} < first.keys()  # neither of them is enough alone
 
 
@@ -312,7 +312,7 @@ def test_what_would_make_it_fit_does(model: str, place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "place", "more", "tensor"),
+    ("model", "machine", "more", "tensor"),
     [
         ("llama-3.1-70b", "h100", {"weights": "fp8"}, 1),
         ("qwen-3-14b", "rtx-5090", {"weights": "bf16"}, 1),
@@ -320,22 +320,22 @@ def test_what_would_make_it_fit_does(model: str, place: str) -> None:
     ],
 )
 def test_what_may_not_fit_is_said_alike(
-    model: str, place: str, more: dict[str, str], tensor: int
+    model: str, machine: str, more: dict[str, str], tensor: int
 ) -> None:
     """Doubt is told by fit, plan, compare and a service, in text and JSON, and no other."""
     lengths = {"prompt": 1000, "generated": 200}
-    fitted = device_memory.fit(model, place, tensor=tensor, context=1200, **more)
+    fitted = device_memory.fit(model, machine, tensor=tensor, context=1200, **more)
     doubt = fitted.doubt
     asked = lengths | more | {"tensor": tensor}
-    found = {
-        "plan": ([model, place], asked),
-        "compare": ([model, "--machines", place], asked | {"devices": tensor}),
-        "fit": ([model, place], more | {"tensor": tensor, "context": 1200}),
+    lines = {
+        "plan": ([model, machine], asked),
+        "compare": ([model, "--machines", machine], asked | {"devices": tensor}),
+        "fit": ([model, machine], more | {"tensor": tensor, "context": 1200}),
     }
     assert doubt
-    for command_, (words, options) in found.items():
-        told = json.loads(doors.run(command_, *words, *doors.options(options), "--json"))
-        assert doubt in told["caveats"], command_
+    for command_, (words, options) in lines.items():
+        answer = json.loads(doors.run(command_, *words, *doors.options(options), "--json"))
+        assert doubt in answer["caveats"], command_
         text = doors.run(command_, *words, *doors.options(options), "--explain")
         assert doubt in " ".join(text.split()), command_
     assert ("may not fit" in doubt) is fitted.fits
@@ -376,16 +376,16 @@ def test_what_is_planned_is_no_impossible_claim() -> None:
         for question in doors.serving(draws(60), f"{SEED} claims"):
             with row(question):
                 try:
-                    found = calc.plan(question.model, question.place, **question.asked)
+                    planned = calc.plan(question.model, question.place, **question.asked)
                 except InputError:
                     continue
-                if not found.fits or found.expected is None:
+                if not planned.fits or planned.expected is None:
                     continue
-                rate = found.expected.throughput.m_as("token/s")
+                rate = planned.expected.throughput.m_as("token/s")
                 claim = (
-                    f"{question.model} on {question.devices} {found.device.key}: {rate:.4g} output"
-                    f" token/s at {question.batch} users, prompts of {question.prompt}, answers of"
-                    f" {question.generated}"
+                    f"{question.model} on {question.devices} {planned.device.key}: {rate:.4g}"
+                    f" output token/s at {question.batch} users, prompts of {question.prompt},"
+                    f" answers of {question.generated}"
                 )
                 assert calc.check(claim).possible, claim
                 held += 1
@@ -408,24 +408,24 @@ def refusal(ask: Callable[..., object], *about: Any, **options: Any) -> str:
 
 def offered(sentence: str, words: str) -> list[str]:
     """Return the names that a sentence lists after these words."""
-    found = re.search(rf"{words} ((?:[\w.-]+(?:, | or |, or | and )?)+)", sentence)
-    return re.split(r", or |, | or | and ", found[1]) if found else []
+    match = re.search(rf"{words} ((?:[\w.-]+(?:, | or |, or | and )?)+)", sentence)
+    return re.split(r", or |, | or | and ", match[1]) if match else []
 
 
 def layouts_that_are_offered(chance: random.Random) -> int:
     """Slices and copies that a model or a machine does not allow: each count that is offered."""
     question = next(doors.serving(1, str(chance.random())))
-    place, count = question.place, chance.choice([3, 5, 6, 7, 12, 48])
+    machine, count = question.place, chance.choice([3, 5, 6, 7, 12, 48])
     lengths = {"prompt": 100, "generated": 10}
 
     def fit(count: int, **_: Any) -> object:
-        return device_memory.fit(question.model, place, tensor=count)
+        return device_memory.fit(question.model, machine, tensor=count)
 
     def plan(count: int, **more: Any) -> object:
-        return calc.plan(question.model, place, devices=count, **lengths, **more)
+        return calc.plan(question.model, machine, devices=count, **lengths, **more)
 
     def step(count: int, **_: Any) -> object:
-        job = calc.Job.of(question.model, place, calc.Layout(tensor=count))
+        job = calc.Job.of(question.model, machine, calc.Layout(tensor=count))
         return calc.step(job, calc.Tokens(writing=1))
 
     tried = 0
@@ -457,15 +457,15 @@ def devices_that_are_offered(chance: random.Random) -> int:
 
     batch = int(10 ** chance.uniform(4, 7))
     sentence, tried = plan(batch=batch), 0
-    if found := re.search(r"It fits on (\d+) devices? as TP(\d+) × (\d+)\.", sentence):
-        count, tensor, copies = map(int, found.groups())
+    if match := re.search(r"It fits on (\d+) devices? as TP(\d+) × (\d+)\.", sentence):
+        count, tensor, copies = map(int, match.groups())
         assert count == tensor * copies
         ways = {"tensor": tensor, "copies": copies, "batch": batch}
         assert not plan(**ways), sentence
         assert calc.plan(question.model, question.place, **lengths, **ways).fits, sentence
         tried += 1
-    if found := re.search(r"on (\d+) .*Batch (\d+) fits\.", sentence):
-        ways = {"devices": int(found[1]), "batch": int(found[2])}
+    if match := re.search(r"on (\d+) .*Batch (\d+) fits\.", sentence):
+        ways = {"devices": int(match[1]), "batch": int(match[2])}
         assert calc.plan(question.model, question.place, **lengths, **ways).fits, sentence
         tried += 1
     return tried
@@ -473,10 +473,10 @@ def devices_that_are_offered(chance: random.Random) -> int:
 
 def formats_that_are_offered(chance: random.Random) -> int:
     """Names that no release has: those that look like them, and some of those that there are."""
-    known = [name for name in doors.WEIGHTS if name and " " not in name]
-    name = chance.choice(known)
-    place = chance.randrange(len(name))
-    wrong = name[:place] + chance.choice("357xz") + name[place + chance.randint(0, 1) :]
+    weights = [name for name in doors.WEIGHTS if name and " " not in name]
+    name = chance.choice(weights)
+    index = chance.randrange(len(name))
+    wrong = name[:index] + chance.choice("357xz") + name[index + chance.randint(0, 1) :]
     option = chance.choice(["weights", "kv"])
     sentence = refusal(device_memory.fit, "llama-3-8b", "h100", **{option: wrong})
     if "there is no format" not in sentence:
@@ -560,7 +560,7 @@ def test_what_refusals_offer_works(offers: Callable[[random.Random], int]) -> No
 
 
 @pytest.mark.parametrize(
-    ("line", "told", "instead"),
+    ("line", "sentence", "instead"),
     [
         (
             "fit llama-3.1-8b 2xh100 --tensor 1",
@@ -594,10 +594,10 @@ def test_what_refusals_offer_works(offers: Callable[[random.Random], int]) -> No
         ),
     ],
 )
-def test_a_line_that_is_refused_is_told_what_works(line: str, told: str, instead: str) -> None:
+def test_a_line_that_is_refused_is_told_what_works(line: str, sentence: str, instead: str) -> None:
     with pytest.raises(InputError) as refused:
         doors.run(*line.split())
-    assert told in str(refused.value)
+    assert sentence in str(refused.value)
     assert "None" not in str(refused.value)
     assert doors.run(*instead.split())
 
@@ -605,8 +605,8 @@ def test_a_line_that_is_refused_is_told_what_works(line: str, told: str, instead
 def test_what_other_programs_call_it_is_answered_as_ours() -> None:
     """A machine where `compare` has an option, and the devices of what is fitted."""
     lengths = ["--prompt", 100, "--generated", 9]
-    told = doors.run("compare", "llama-3.1-8b", "--machines", "h100", *lengths)
-    assert doors.run("compare", "llama-3.1-8b", "h100", *lengths) == told
+    printed = doors.run("compare", "llama-3.1-8b", "--machines", "h100", *lengths)
+    assert doors.run("compare", "llama-3.1-8b", "h100", *lengths) == printed
     fitted = doors.run("fit", "llama-3.1-8b", "h100", "--tensor", 2)
     for words in (["h100", "--devices", 2], ["h100", "--gpus", 2], ["2xh100"]):
         assert doors.run("fit", "llama-3.1-8b", *words) == fitted

@@ -29,18 +29,18 @@ NO_NUMBER = re.compile(r"\b(nan|inf|None|infinite)\b")
 NEEDED = re.compile(r"^(\S+ dense peak|memory capacity|memory bandwidth) of .* is unpublished: ")
 
 
-def train(model: str, place: str) -> Reported:
+def train(model: str, machine: str) -> Reported:
     length = min(512, getattr(models.get(model), "context", 512))
-    devices = int(min(8, machines.of(place).most_joined))
+    devices = int(min(8, machines.of(machine).most_joined))
     asked = {"tokens": "1B", "sequences": 64, "length": length, "devices": devices}
-    return flatly(calc.plan_training, model, place, **asked)
+    return flatly(calc.plan_training, model, machine, **asked)
 
 
-def collective(model: str, place: str) -> str:
+def collective(model: str, machine: str) -> str:
     """Return the collective that the command prints: of a token's vectors, on all devices."""
     size = f"{2 * getattr(models.get(model), 'width', 1024)} byte"
     operation = random.Random(model).choice(curves.OPERATIONS)
-    return doors.run("collective", operation, size, place)
+    return doors.run("collective", operation, size, machine)
 
 
 PLANNERS: dict[str, Callable[[str, str], object]] = {
@@ -61,10 +61,10 @@ PLANNERS: dict[str, Callable[[str, str], object]] = {
 SEARCHED = ("compare", "plan_training", "plan_service", "break_even")
 
 
-def answered(planner: str, model: str, place: str) -> bool:
+def answered(planner: str, model: str, machine: str) -> bool:
     """Return whether there is an answer, with whole text and JSON, or a refusal in a sentence."""
     try:
-        answer = PLANNERS[planner](model, place)
+        answer = PLANNERS[planner](model, machine)
         texts = [str(answer)]
         if isinstance(answer, Reported):
             texts += [answer.text(), answer.explain()]
@@ -77,7 +77,7 @@ def answered(planner: str, model: str, place: str) -> bool:
         assert "is unpublished" not in sentence or NEEDED.match(sentence), sentence
         return False
     for text in texts:
-        assert not (found := NO_NUMBER.search(text)), text[max(found.start() - 200, 0) :][:400]
+        assert not (match := NO_NUMBER.search(text)), text[max(match.start() - 200, 0) :][:400]
     return True
 
 
@@ -85,8 +85,8 @@ def pairs(times: int, chance: random.Random) -> Iterator[tuple[str, str]]:
     """Each model on so many places, and each place with so many models."""
     shapes, places = models.names(), (*machines.names(), *hardware.names())
     yield from {
-        *((model, place) for model in shapes for place in chance.sample(places, times)),
-        *((model, place) for place in places for model in chance.sample(shapes, times)),
+        *((model, machine) for model in shapes for machine in chance.sample(places, times)),
+        *((model, machine) for machine in places for model in chance.sample(shapes, times)),
     }
 
 
@@ -94,26 +94,26 @@ def pairs(times: int, chance: random.Random) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_every_model_and_every_machine(planner: str) -> None:
     """Some 280 pairs of each planner, or as many of them as are drawn."""
-    found, drawn = 0, sorted(pairs(1, random.Random(f"{SEED} {planner}")))
+    count, drawn = 0, sorted(pairs(1, random.Random(f"{SEED} {planner}")))
     searched = planner in SEARCHED
     with each_row() as row:
-        for model, place in random.Random(planner).sample(drawn, draws(len(drawn), searched)):
-            with row(f"{planner} {model} {place}"):
-                found += answered(planner, model, place)
-    assert found > draws(10, searched), "next to nothing is answered"
+        for model, machine in random.Random(planner).sample(drawn, draws(len(drawn), searched)):
+            with row(f"{planner} {model} {machine}"):
+                count += answered(planner, model, machine)
+    assert count > draws(10, searched), "next to nothing is answered"
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_some_models_on_some_machines(planner: str) -> None:
     drawn = sorted(pairs(1, random.Random(f"{SEED} {planner}")))
     with each_row() as row:
-        for model, place in random.Random(planner).sample(drawn, 2):
-            with row(f"{planner} {model} {place}"):
-                answered(planner, model, place)
+        for model, machine in random.Random(planner).sample(drawn, 2):
+            with row(f"{planner} {model} {machine}"):
+                answered(planner, model, machine)
 
 
 def test_a_published_run_that_does_not_say_its_devices() -> None:
-    found = flatly(
+    planned = flatly(
         calc.plan_training,
         "llama-3-1-8b",
         "dgx-h100",
@@ -122,7 +122,7 @@ def test_a_published_run_that_does_not_say_its_devices() -> None:
         length=512,
         devices=8,
     )
-    assert "As published, Llama 3.1 8B took" in found.explain()
+    assert "As published, Llama 3.1 8B took" in planned.explain()
 
 
 def test_training_without_an_output_matrix() -> None:
@@ -133,9 +133,9 @@ def test_training_without_an_output_matrix() -> None:
 
 def test_a_comparison_without_price_and_power() -> None:
     """No cost and no energy is known: there is a table, and no front."""
-    found = calc.compare("llama-3-8b", "tpu-v5e", **LENGTHS)
-    assert found.paid == ""
-    assert not found.front
-    assert "tpu-v5e" in found.text()
+    comparison = calc.compare("llama-3-8b", "tpu-v5e", **LENGTHS)
+    assert comparison.paid == ""
+    assert not comparison.front
+    assert "tpu-v5e" in comparison.text()
     with pytest.raises(InputError, match="neither a price is given nor a power"):
-        found.draw()
+        comparison.draw()

@@ -23,14 +23,14 @@ def pins(lock: str) -> set[str]:
 def installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The script's own names, for an environment that works, and where pip would only be told."""
     names = runpy.run_path(str(REQUIREMENTS / "install.py"))
-    told: list[str] = []
+    installed: list[str] = []
     inside = names["main"].__globals__
     monkeypatch.setitem(inside, "VENV", tmp_path)
     monkeypatch.setitem(inside, "wait_for_others", lambda: None)
     monkeypatch.setitem(inside, "environment_works", lambda: True)
-    monkeypatch.setitem(inside, "pip_install", lambda *words: told.extend(words))
-    monkeypatch.setitem(inside, "install_locked", lambda lock: told.append(str(lock)))
-    return {"main": names["main"], "told": told}
+    monkeypatch.setitem(inside, "pip_install", lambda *words: installed.extend(words))
+    monkeypatch.setitem(inside, "install_locked", lambda lock: installed.append(str(lock)))
+    return {"main": names["main"], "told": installed}
 
 
 def test_the_test_lock_holds_all_of_the_book_s() -> None:
@@ -67,14 +67,14 @@ def test_help_lists_every_target_and_no_other() -> None:
     """Targets are listed, but for help itself and steps of others, such as those of `make test`."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^\.PHONY: (.*)$", makefile, re.M)[0].split())
-    told = subprocess.run(
+    process = subprocess.run(
         ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True
     )
-    lines = told.stdout.splitlines()
+    lines = process.stdout.splitlines()
     listed = [re.match(r"make ([a-z-]+)(?: ENGINE=\w+)?  +\S", line) for line in lines[:-1]]
-    assert all(listed), told.stdout
+    assert all(listed), process.stdout
     assert lines[-1].startswith("Another Python: ")
     steps = {"help", "style", "set-up-book", "set-up-torch"}
-    assert {found[1] for found in listed if found} == targets - steps
+    assert {match[1] for match in listed if match} == targets - steps
     rules = re.findall(r"^([a-z][a-z -]*):(?!=)", makefile, re.M)
     assert {name for rule in rules for name in rule.split()} == targets

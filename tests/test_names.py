@@ -15,7 +15,7 @@ FOLDERS = (
         for path in sorted((ROOT / "calc").iterdir())
         if (path / "__init__.py").is_file()
     ),
-    *("press", "tools/pages", "tools/ledger", "figures", "benchmarks", "experiments"),
+    *("press", "tools/pages", "tools/ledger", "figures", "benchmarks", "experiments", "tests"),
 )
 VAGUE = ("place", "given", "known", "own", "found", "told")
 MOST = 15

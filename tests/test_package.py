@@ -53,7 +53,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def elsewhere() -> list[str]:
     """The modules that `import calc` shows and that lie in a folder of it."""
     places = modules("calc").items()
-    return [name for name, place in places if place != f"calc.{name}"]
+    return [name for name, path in places if path != f"calc.{name}"]
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_the_wheel_holds_the_library_with_its_data_and_nothing_else(wheel: Path)
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-        told = Parser().parsestr(archive.read(metadata).decode())
+        message = Parser().parsestr(archive.read(metadata).decode())
     tops = {name.split("/")[0] for name in names}
     assert tops == {"calc", metadata.split("/")[0]}
     listed = ["git", "ls-files", "calc"]
@@ -71,10 +71,10 @@ def test_the_wheel_holds_the_library_with_its_data_and_nothing_else(wheel: Path)
     stubs = {name.split("/")[1] for name in names if re.fullmatch(r"calc/\w+\.pyi", name)}
     assert stubs == {"__init__.pyi", *(f"{name}.pyi" for name in elsewhere())}
     assert "calc/data/references.bib" in names
-    assert told["Name"] == "machine-foundations"
-    assert len(told.get_all("Classifier")) > 10
-    assert "# Machine Foundations" in told.get_payload()
-    assert {"completion", "planning"} <= set(told.get_all("Provides-Extra"))
+    assert message["Name"] == "machine-foundations"
+    assert len(message.get_all("Classifier")) > 10
+    assert "# Machine Foundations" in message.get_payload()
+    assert {"completion", "planning"} <= set(message.get_all("Provides-Extra"))
 
 
 @pytest.mark.slow
@@ -82,12 +82,12 @@ def test_the_wheel_runs_in_a_bare_environment(wheel: Path, tmp_path: Path) -> No
     venv.create(tmp_path / "bare", with_pip=True)
     programs = tmp_path / "bare" / ("Scripts" if os.name == "nt" else "bin")
     run(programs / "python", "-m", "pip", "install", "-q", wheel, cwd=tmp_path)
-    told = json.loads(run(programs / "python", "-c", IN_A_BARE_ONE, cwd=tmp_path))
+    facts = json.loads(run(programs / "python", "-c", IN_A_BARE_ONE, cwd=tmp_path))
     needed = {"calc", "pint", "flexcache", "flexparser", "platformdirs", "typing_extensions"}
-    assert set(told["modules"]) <= needed
-    assert {"calc", "pint"} <= set(told["modules"])
-    assert Path(told["home"]).is_relative_to(tmp_path)
-    assert told["ridge"] == "295.2 FLOP/byte"
+    assert set(facts["modules"]) <= needed
+    assert {"calc", "pint"} <= set(facts["modules"])
+    assert Path(facts["home"]).is_relative_to(tmp_path)
+    assert facts["ridge"] == "295.2 FLOP/byte"
     for program in ("calc", "machine-foundations"):
         plan = ("plan", "llama-3-70b", "h100", "--prompt=1000", "--generated=200")
         assert "Llama 3 70B" in run(programs / program, *plan, cwd=tmp_path)

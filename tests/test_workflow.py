@@ -59,8 +59,8 @@ def test_each_action_is_of_one_version() -> None:
     jobs = (*JOBS.values(), *NIGHTLY["jobs"].values())
     used = [action for job in jobs for action in steps(job, "uses")]
     assert used
-    known = r"actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v1"
-    assert [action for action in used if not re.fullmatch(known, action)] == []
+    pinned = r"actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v1"
+    assert [action for action in used if not re.fullmatch(pinned, action)] == []
 
 
 def test_it_runs_the_oldest_python_that_the_project_supports() -> None:

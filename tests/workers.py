@@ -39,14 +39,14 @@ def group(file: str) -> str:
 
 def left_behind() -> Iterator[str]:
     """The command lines of what this process started, or what was started by that, and runs."""
-    own = str(os.getpid())
-    mark = f"{STARTED_BY}={own}".encode()
+    own_pid = str(os.getpid())
+    mark = f"{STARTED_BY}={own_pid}".encode()
     for process in PROCESSES.glob("[0-9]*"):
         with suppress(OSError):  # it ends meanwhile, or is somebody else's
             state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
             marked = mark in (process / "environ").read_bytes().split(b"\0")
             words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
             command = " ".join(words).strip()
-            ours = (marked or parent == own) and process.name != own
+            ours = (marked or parent == own_pid) and process.name != own_pid
             if ours and state != "Z" and TRACKER not in command:
                 yield f"{process.name}: {command}"

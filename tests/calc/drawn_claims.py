@@ -32,9 +32,9 @@ def log_uniform(chance: random.Random, low: float, high: float) -> float:
     return float(low * (high / low) ** chance.random())
 
 
-def figures(chance: random.Random, known: dict[str, float]) -> dict[str, float]:
-    names = chance.sample(sorted(known), chance.choice([1, 1, 2, 3]))
-    return {name: known[name] * log_uniform(chance, 0.1, 10) for name in names}
+def figures(chance: random.Random, typical: dict[str, float]) -> dict[str, float]:
+    names = chance.sample(sorted(typical), chance.choice([1, 1, 2, 3]))
+    return {name: typical[name] * log_uniform(chance, 0.1, 10) for name in names}
 
 
 def some(chance: random.Random, of: dict[str, Any]) -> dict[str, Any]:

@@ -141,11 +141,11 @@ class _Sequence:
         first, following = _of_sequence(self.name, self.values.equation.formulas)
         index = _index(self.name, following)
         values = _Values(self.values.equation, self.values.arguments)
-        values[self.name] = known = {Decimal(0): values.of(first)}
-        for place in map(Decimal, range(1, int(last) + 1)):
-            values[index] = place
-            known[place] = values.of(following)
-        return known[last]
+        values[self.name] = terms = {Decimal(0): values.of(first)}
+        for position in map(Decimal, range(1, int(last) + 1)):
+            values[index] = position
+            terms[position] = values.of(following)
+        return terms[last]
 
 
 def _of_sequence(name: str, formulas: Mapping[str, Any]) -> list[str]:
@@ -254,16 +254,16 @@ def printed(law: str) -> Equation:
 
 
 def _read(law: str, text: str, prose: str) -> Equation:
-    own = {_name(symbol): symbol for _, symbol in symbols(law).values()}
-    for symbol in own.values():
+    named = {_name(symbol): symbol for _, symbol in symbols(law).values()}
+    for symbol in named.values():
         if symbol[0].isdigit() and TOKEN.findall(text).count(symbol) > 1:
             raise UnreadableError(f"{symbol} is the symbol of an argument and can stand once alone")
     main, *definitions = DEFINITION.split(text)
-    formulas = _sides(main, own)
+    formulas = _sides(main, named)
     sides = tuple(formulas)
     for definition in definitions:
         symbol, formula = definition.split(" = ", 1)
-        formulas[_name(symbol)] = _formula(TOKEN.findall(formula), own)
+        formulas[_name(symbol)] = _formula(TOKEN.findall(formula), named)
     laws, defined = _laws_in(prose, law), _defined_in(prose)
     used, open_names = set[str](), [*formulas]
     while open_names:
@@ -279,16 +279,16 @@ def _read(law: str, text: str, prose: str) -> Equation:
             formulas |= {member: defined[member] for member in sequence}
             within = set[str]().union(*(_names_in(defined[member]) for member in sequence))
             open_names += within - {_index(name, sequence[1])}
-        elif name not in own:
+        elif name not in named:
             if name not in formulas:
                 formulas[name] = defined.get(name) or _unknown(name)
             open_names += _names_in(formulas[name])
-    if unused := own.keys() - used:
-        raise UnreadableError(f"it is without {', '.join(sorted(own[name] for name in unused))}")
+    if unused := named.keys() - used:
+        raise UnreadableError(f"it is without {', '.join(sorted(named[name] for name in unused))}")
     return Equation(law, sides, formulas, {name: laws[name] for name in used & laws.keys()})
 
 
-def _sides(main: str, own: Container[str]) -> dict[str, ast.expr]:
+def _sides(main: str, named: Container[str]) -> dict[str, ast.expr]:
     """Return the formulas that the result equals; how the result is written does not matter."""
     value, where, cases = main.partition(" where ")
     _, *parts = re.split(" ([=≤≈]) ", value)
@@ -297,8 +297,8 @@ def _sides(main: str, own: Container[str]) -> dict[str, ast.expr]:
     if not parts:
         raise UnreadableError(f"{main} says nothing that the result equals")
     return {
-        f"{relation} {place}": _formula(TOKEN.findall(side + where + cases), own)
-        for place, (relation, side) in enumerate(zip(parts[::2], parts[1::2], strict=True))
+        f"{relation} {number}": _formula(TOKEN.findall(side + where + cases), named)
+        for number, (relation, side) in enumerate(zip(parts[::2], parts[1::2], strict=True))
     }
 
 
@@ -306,15 +306,15 @@ def _defined_in(prose: str) -> dict[str, ast.expr]:
     """Return what sentences define: after "K =" as much as can be read."""
     tokens = TOKEN.findall(prose)
     definitions = {}
-    for place, token in enumerate(tokens[:-2]):
-        if not re.fullmatch(SYMBOL, token) or tokens[place + 1] != "=":
+    for index, token in enumerate(tokens[:-2]):
+        if not re.fullmatch(SYMBOL, token) or tokens[index + 1] != "=":
             continue
-        for end in range(min(len(tokens), place + 60), place + 2, -1):
+        for end in range(min(len(tokens), index + 60), index + 2, -1):
             try:
-                formula = _formula(tokens[place + 2 : end], set())
+                formula = _formula(tokens[index + 2 : end], set())
             except UnreadableError:
                 continue
-            if tokens[max(place - 2, 0) : place] == ["1", "/"]:
+            if tokens[max(index - 2, 0) : index] == ["1", "/"]:
                 formula = ast.BinOp(_formula(["1"], set()), ast.Div(), formula)
             definitions[_name(token)] = formula
             break
@@ -331,7 +331,7 @@ def _laws_in(prose: str, law: str) -> dict[str, str]:
     return laws
 
 
-def _formula(tokens: list[str], own: Container[str]) -> ast.expr:
+def _formula(tokens: list[str], named: Container[str]) -> ast.expr:
     """Python of a formula; a number that is the symbol of an argument is that argument."""
     text = ""
     for token in tokens:
@@ -340,7 +340,7 @@ def _formula(tokens: list[str], own: Container[str]) -> ast.expr:
         elif token in SIGNS:
             text += SIGNS[token]
         elif token[0].isdigit():
-            text += _name(token) if _name(token) in own else f'number("{token}")'
+            text += _name(token) if _name(token) in named else f'number("{token}")'
         elif re.fullmatch(SYMBOL, token):
             text += f" {_name(token)}"
         else:

@@ -187,34 +187,34 @@ DATA = ("constants", "hardware", "models", "runs", "formats")
 @cache
 def functions() -> dict[str, Callable[..., Any]]:
     """The laws, and all public functions of the modules of laws, of data and of plans."""
-    found: dict[str, Callable[..., Any]] = dict(calc.all_laws())
+    callables: dict[str, Callable[..., Any]] = dict(calc.all_laws())
     folders = [f"calc.{folder}." for folder in ("laws", "networks", "steps")]
     places = modules("calc").items()
-    lawful = {name for name, place in places if place.startswith(tuple(folders))}
+    lawful = {name for name, location in places if location.startswith(tuple(folders))}
     for name in sorted({"hardware", *lawful, *DATA, "planning"} - CHECKED_BY_CALLERS):
         module = getattr(calc, name)
         for member in {*vars(module), *dir(module)}:
             value = getattr(module, member)
-            own = getattr(value, "__module__", "").startswith(module.__name__)
+            defined_here = getattr(value, "__module__", "").startswith(module.__name__)
             if (
-                own
+                defined_here
                 and not member.startswith("_")
                 and (inspect.isfunction(value) or _is_made(value))
             ):
-                found.setdefault(f"{name}.{member}", value)
-    del found["planning.training_row"]  # which hands all that it is given to plan_training
-    del found["communication.seconds"]  # of what `communication.time` checks, for those who did
-    found |= {"quantity": calc.quantity, "source": calc.source}
-    found |= {f"simulation.{name}": getattr(simulation, name) for name in SIMULATION}
-    found["models.with_context"] = models.get("llama-3-8b").with_context
-    found["layouts.parameters"] = layouts.Layout().parameters
+                callables.setdefault(f"{name}.{member}", value)
+    del callables["planning.training_row"]  # which hands all that it is given to plan_training
+    del callables["communication.seconds"]  # of what `communication.time` checks, for those who did
+    callables |= {"quantity": calc.quantity, "source": calc.source}
+    callables |= {f"simulation.{name}": getattr(simulation, name) for name in SIMULATION}
+    callables["models.with_context"] = models.get("llama-3-8b").with_context
+    callables["layouts.parameters"] = layouts.Layout().parameters
     for form in (formats.FP16, formats.BF16, formats.INT8, formats.E8M0, formats.MXFP4):
         for method in ("encode", "decode", "round", "ulp", "round_fp32"):
             if hasattr(form, method):
-                found[f"formats.{form.key}.{method}"] = getattr(form, method)
+                callables[f"formats.{form.key}.{method}"] = getattr(form, method)
     for method in ("peak", "sparse_peak", "vector_peak", "ridge_point", "publishes"):
-        found[f"hardware.h100.{method}"] = getattr(hardware.H100, method)
-    return found
+        callables[f"hardware.h100.{method}"] = getattr(hardware.H100, method)
+    return callables
 
 
 def _is_made(value: Any) -> bool:
@@ -241,9 +241,9 @@ def argument_names(name: str) -> list[str]:
 
 def usual_arguments(name: str) -> dict[str, Any]:
     """A value for each argument of a function, in its range where its annotation tells one."""
-    own = IN_SIMULATION if name.startswith("simulation.") else {}
-    own = own | NETWORKS.get(name.split(".")[0], {})
-    return dict(_usual(*declared(name), USUAL | own))
+    values = IN_SIMULATION if name.startswith("simulation.") else {}
+    values = values | NETWORKS.get(name.split(".")[0], {})
+    return dict(_usual(*declared(name), USUAL | values))
 
 
 @cache

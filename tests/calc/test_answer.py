@@ -36,14 +36,14 @@ def job_of(model: str) -> Job:
 def test_a_mean_step_is_that_of_steps_along_the_answer(model: str) -> None:
     job = job_of(model)
     for batch, prompt, generated in LOADS:
-        contexts = [prompt + generated * (place + 0.5) / POINTS for place in range(POINTS)]
+        contexts = [prompt + generated * (index + 0.5) / POINTS for index in range(POINTS)]
         steps = [calc.step(job, Tokens(writing=batch, context=context)) for context in contexts]
-        found = timing.mean_step(job, batch, prompt, generated)
+        mean = timing.mean_step(job, batch, prompt, generated)
         expected = [step.expected.m_as("s") for step in steps if step.expected is not None]
         assert len(expected) == POINTS
-        assert found.expected is not None
-        assert math.isclose(found.expected.m_as("s"), fmean(expected), rel_tol=2e-3)
-        for name, part in found.parts.items():
+        assert mean.expected is not None
+        assert math.isclose(mean.expected.m_as("s"), fmean(expected), rel_tol=2e-3)
+        for name, part in mean.parts.items():
             along = fmean(step.parts[name].m_as("s") for step in steps)
             assert math.isclose(part.m_as("s"), along, rel_tol=1e-3), name
 
@@ -51,12 +51,12 @@ def test_a_mean_step_is_that_of_steps_along_the_answer(model: str) -> None:
 def test_a_plan_takes_the_mean_step_at_each_of_its_doors() -> None:
     asked = {"prompt": 1000, "generated": 6000, "batch": 64, "devices": 8, "software": "vllm"}
     plan = calc.plan("gemma-2-27b", "dgx-h100", **asked)
-    found = timing.mean_step(plan.job, 64, 1000, 6000)
+    mean = timing.mean_step(plan.job, 64, 1000, 6000)
     assert plan.expected is not None
-    assert plan.expected.time_per_token == found.expected
-    assert plan.writing.lower == plan.time_per_token.lower == found.lower
+    assert plan.expected.time_per_token == mean.expected
+    assert plan.writing.lower == plan.time_per_token.lower == mean.lower
     [row] = plan.facts["rows"]
-    assert row["expected"]["time_per_token"] == found.expected
+    assert row["expected"]["time_per_token"] == mean.expected
 
 
 def test_points_of_a_sweep_are_those_of_plans_of_their_own() -> None:
@@ -71,8 +71,8 @@ def test_points_of_a_sweep_are_those_of_plans_of_their_own() -> None:
 
 def test_of_a_device_alone_a_mean_has_bounds_and_says_why_nothing_is_expected() -> None:
     job = Job(calc.models.get("llama-3-8b"), calc.hardware.get("h100"))
-    found = timing.mean_step(job, 8, 1000, 200)
-    assert found.expected is None
-    assert isinstance(found.expectation, Missing)
-    assert "no measured rates" in found.not_expected
-    assert found.lower > timing.mean_bounds(job, 1, 1000, 200).lower
+    mean = timing.mean_step(job, 8, 1000, 200)
+    assert mean.expected is None
+    assert isinstance(mean.expectation, Missing)
+    assert "no measured rates" in mean.not_expected
+    assert mean.lower > timing.mean_bounds(job, 1, 1000, 200).lower

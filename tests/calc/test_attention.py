@@ -34,8 +34,8 @@ def test_caches_of_gemma_3_as_llama_cpp_allocates_them() -> None:
         ("gemma-3-27b", 131072, 10240, 442),
         ("gemma-3-12b", 65536, 4096, 340),
     ):
-        found = transformer.kv_cache(models.get(name), context).m_as("MiB")
-        assert found == pytest.approx(full + windows * 1024 / 1088)
+        size = transformer.kv_cache(models.get(name), context).m_as("MiB")
+        assert size == pytest.approx(full + windows * 1024 / 1088)
     every = transformer.kv_cache_per_token(models.get("gemma-3-27b")) * quantity("131072 token")
     assert every.m_as("MiB") == 63488
 
@@ -102,7 +102,7 @@ def test_a_state_space_in_chunks(chunk: int) -> None:
             for at in chunks
         ]
         for head in range(group * heads // groups, (group + 1) * heads // groups):
-            one, found = np.zeros((state, width)), []
+            one, outputs = np.zeros((state, width)), []
             expected, held = [], np.zeros((state, width))
             for token in range(tokens):
                 held = decay[head, token] * held
@@ -114,10 +114,10 @@ def test_a_state_space_in_chunks(chunk: int) -> None:
                 mask = np.tril(np.exp(since[:, None] - since[None, :]))
                 within = product(score * mask, values[head, part])
                 before = product(queries[group, part] * np.exp(since)[:, None], one)
-                found.append(within + before)
+                outputs.append(within + before)
                 late = np.exp(since[-1] - since)[:, None] * keys[group, part]
                 one = np.exp(since[-1]) * one + product(late.T, values[head, part])
-            np.testing.assert_allclose(np.concatenate(found), expected)
+            np.testing.assert_allclose(np.concatenate(outputs), expected)
     law = attention.chunked_state_flops(chunk, 1, heads, groups, state, width)
     assert product.operations == pytest.approx(tokens * law.m_as("FLOP/token"))
 
@@ -135,7 +135,7 @@ def test_the_delta_rule_in_chunks() -> None:
         recalled = alone(key, state)
         state = state + alone(key.T, rate[token] * (values[token : token + 1] - recalled))
         expected.append(alone(query, state)[0])
-    state, found = np.zeros((rows, columns)), []
+    state, outputs = np.zeros((rows, columns)), []
     for at in range(0, tokens, chunk):
         part = slice(at, at + chunk)
         key, query, written = keys[part], queries[part], rate[part] * keys[part]
@@ -145,9 +145,9 @@ def test_the_delta_rule_in_chunks() -> None:
         seen = together(corrected, written)
         new = new - together(seen, state)
         within = together(np.tril(together(query, key.T)), new)
-        found.append(together(query, state) + within)
+        outputs.append(together(query, state) + within)
         state = state + together(key.T, new)
-    np.testing.assert_allclose(np.concatenate(found), expected)
+    np.testing.assert_allclose(np.concatenate(outputs), expected)
     token_by_token = attention.recurrence_flops(1, 1, rows, columns, products=3)
     assert alone.operations == pytest.approx(tokens * token_by_token.m_as("FLOP/token"))
     law = attention.chunked_delta_flops(chunk, 1, 1, rows, columns)

@@ -23,8 +23,8 @@ SECOND = {  # typed once more from the tables of prices: read, cached and writte
 
 @pytest.fixture(scope="module")
 def answer() -> BreakEven:
-    given = {"price": "2.5 USD/hour", "prompt": 2000, "generated": 500, "hit_rate": 0.5}
-    return break_even("gpt-oss-120b", "h100", **given)  # type: ignore[arg-type]
+    asked = {"price": "2.5 USD/hour", "prompt": 2000, "generated": 500, "hit_rate": 0.5}
+    return break_even("gpt-oss-120b", "h100", **asked)  # type: ignore[arg-type]
 
 
 def test_prices_are_typed_as_they_were_read() -> None:
@@ -43,24 +43,24 @@ def test_prices_are_typed_as_they_were_read() -> None:
 
 def test_a_bill_is_that_of_its_tokens(answer: BreakEven) -> None:
     bill = answer.bill(apis.get("groq-gpt-oss-120b")).m_as("USD/request")
-    prompt, found, written = (answer.plan.service.demand.prompt, 0.5, 500)
-    by_hand = prompt * (0.5 * 0.15 + found * 0.075) / 1e6 + written * 0.6 / 1e6
+    prompt, cached, written = (answer.plan.service.demand.prompt, 0.5, 500)
+    by_hand = prompt * (0.5 * 0.15 + cached * 0.075) / 1e6 + written * 0.6 / 1e6
     assert bill == pytest.approx(by_hand, rel=0.01)  # drawn lengths have their means nearly
 
 
 def test_devices_cost_as_much_at_the_load_that_is_named(answer: BreakEven) -> None:
     for offer in answer.offers:
-        found = answer.load(offer)
-        assert found is not None
-        load, pool = found
+        load_and_pool = answer.load(offer)
+        assert load_and_pool is not None
+        load, pool = load_and_pool
         paid = 2.5 / 3600 * pool.size
         assert (load * answer.bill(offer)).m_as("USD/s") == pytest.approx(paid)
         assert load.m_as("request/s") <= pool.most
 
 
 def test_what_is_never_cheaper_is_said_and_an_interval_is_around_it() -> None:
-    given = {"price": "2.5 USD/hour", "prompt": 2000, "generated": 500}
-    dear = break_even("llama-3-1-8b", "h100", **given)  # type: ignore[arg-type]
+    asked = {"price": "2.5 USD/hour", "prompt": 2000, "generated": 500}
+    dear = break_even("llama-3-1-8b", "h100", **asked)  # type: ignore[arg-type]
     novita = dear.offers[0]
     assert dear.load(novita) is None
     expected, low, high = dear.cheapest
@@ -73,14 +73,14 @@ def test_what_is_never_cheaper_is_said_and_an_interval_is_around_it() -> None:
 
 
 def test_a_model_without_prices_is_one_sentence() -> None:
-    given = {"price": "2.5 USD/hour", "prompt": 200, "generated": 50}
+    asked = {"price": "2.5 USD/hour", "prompt": 200, "generated": 50}
     with pytest.raises(InputError, match="no price of an API of Llama 3 8B is in the data: name"):
-        break_even("llama-3-8b", "h100", **given)  # type: ignore[arg-type]
+        break_even("llama-3-8b", "h100", **asked)  # type: ignore[arg-type]
 
 
 def test_the_command_line_compares_with_named_prices(command: Command) -> None:
-    given = ["--price=2.5 USD/hour", "--prompt=2000", "--generated=500"]
+    options = ["--price=2.5 USD/hour", "--prompt=2000", "--generated=500"]
     named = "--api=openai-gpt-5-4-mini, groq-gpt-oss-20b"
-    rows = command.facts("break-even", "gpt-oss-20b", "h100", *given, named)["rows"]
+    rows = command.facts("break-even", "gpt-oss-20b", "h100", *options, named)["rows"]
     assert [row["provider"] for row in rows] == ["OpenAI", "Groq"]
     assert rows[0]["load"]["value"] < rows[1]["load"]["value"]

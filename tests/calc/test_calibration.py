@@ -38,16 +38,16 @@ def damped(inputs: Any) -> Any:
 
 def by_least_squares(weights: Any, inputs: Any, scheme: q.Scheme) -> Any:
     """Round a column, solve anew for all that are left, and so on: no Hessian, no Cholesky."""
-    known = damped(inputs)
-    order = np.argsort(-(known**2).sum(axis=0), kind="stable")
+    damped_inputs = damped(inputs)
+    order = np.argsort(-(damped_inputs**2).sum(axis=0), kind="stable")
     columns = scheme.columns(weights.shape)
     codes = np.zeros(weights.shape, dtype=int)
     restored = np.zeros(weights.shape)
     for row in range(len(weights)):
-        for place, column in enumerate(order):
-            done, left = order[:place], order[place:]
-            target = known @ weights[row] - known[:, done] @ restored[row, done]
-            best = np.linalg.lstsq(known[:, left], target, rcond=None)[0]
+        for position, column in enumerate(order):
+            done, left = order[:position], order[position:]
+            target = damped_inputs @ weights[row] - damped_inputs[:, done] @ restored[row, done]
+            best = np.linalg.lstsq(damped_inputs[:, left], target, rcond=None)[0]
             tentative = np.full(len(weights), best[0])
             codes[row, column] = columns[column].quantize(tentative)[row]
             restored[row, column] = columns[column].dequantize(codes[:, column])[row]
@@ -61,8 +61,8 @@ def test_compensation_solves_a_least_squares_problem_in_each_step(
 ) -> None:
     weights, inputs = problem(seed)
     scheme = q.symmetric(weights, 3, **options)
-    found = c.compensate(weights, inputs, scheme)
-    assert found.tolist() == by_least_squares(weights, inputs, scheme).tolist()
+    compensated = c.compensate(weights, inputs, scheme)
+    assert compensated.tolist() == by_least_squares(weights, inputs, scheme).tolist()
 
 
 def test_compensation_is_between_nearest_and_the_best_of_all_codes() -> None:
@@ -98,8 +98,8 @@ def test_what_codes_hold_exactly_stays_as_it_is(seed: int) -> None:
 def test_channels_that_meet_nothing_are_rounded_to_the_nearest() -> None:
     weights, _ = problem(0)
     scheme = q.affine(weights, 4)
-    found = c.compensate(weights, np.zeros((2, 6)), scheme)
-    assert found.tolist() == scheme.quantize(weights).tolist()
+    compensated = c.compensate(weights, np.zeros((2, 6)), scheme)
+    assert compensated.tolist() == scheme.quantize(weights).tolist()
 
 
 @every_seed
@@ -129,11 +129,11 @@ def test_the_search_for_scales_is_never_worse_than_none(seed: int, group: int | 
         restored = round_trip(weights * scales) / scales
         return float(((inputs @ (weights - restored).T) ** 2).sum())
 
-    found = c.activation_scales(weights, inputs, round_trip)
+    searched = c.activation_scales(weights, inputs, round_trip)
     mean = abs(inputs).mean(axis=0)
     candidates = [mean ** (strength / 20) for strength in range(20)]  # a factor changes nothing
-    assert error(found) <= error(np.ones(6))
-    assert error(found) == pytest.approx(min(map(error, candidates)))
+    assert error(searched) <= error(np.ones(6))
+    assert error(searched) == pytest.approx(min(map(error, candidates)))
 
 
 def test_a_channel_that_is_zero_has_a_scale() -> None:

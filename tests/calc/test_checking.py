@@ -39,10 +39,10 @@ TWOFOLD = 2.0
 )
 def test_memory_is_judged_in_the_format_of_the_release(claim: str, lacks: bool) -> None:
     """A claim that says no format stays possible, as four bits are, and the release is told of."""
-    found = calc.check(claim)
-    assert found.possible
-    assert bool(found.released) == lacks == ("in 4 bit, not as released" in found.title[0])
-    assert found.facts["released"] == found.released
+    checked = calc.check(claim)
+    assert checked.possible
+    assert bool(checked.released) == lacks == ("in 4 bit, not as released" in checked.title[0])
+    assert checked.facts["released"] == checked.released
 
 
 def test_the_share_of_a_time_is_the_bound_over_it() -> None:
@@ -245,15 +245,15 @@ def test_what_cannot_be_checked_says_what_was_understood(text: Any, sentence: st
 
 def claimed(row: Row, faster: float) -> dict[str, Any]:
     """A published row as somebody claims it, so many times as fast."""
-    told = {name: value for name, value in row.conditions.items() if name != "measured"}
+    stated = {name: value for name, value in row.conditions.items() if name != "measured"}
     if row.group == "serving":  # in what its bound has the caches, where its source says nothing
-        told["dtype_kv"] = f"{8 * served_of(row).job.formats.kv.m_as('byte'):g} bit"
+        stated["dtype_kv"] = f"{8 * served_of(row).job.formats.kv.m_as('byte'):g} bit"
     slower = ("tpot", "ttft", "time", "step")
     figures = [
         {"name": name, "value": value / faster if name.startswith(slower) else value * faster}
         for name, value in row.measured.items()
     ]
-    return told | {"measured": figures}
+    return stated | {"measured": figures}
 
 
 def in_words(row: Row, faster: float) -> str:
@@ -282,13 +282,13 @@ def twice_the_bound(row: Comparison) -> float:
 
 def verdicts(claims: list[Any]) -> list[bool]:
     """Return whether each is possible; what cannot be read is not found to be impossible."""
-    found = []
+    possible = []
     for claim in claims:
         try:
-            found.append(verdict(claim).possible)
+            possible.append(verdict(claim).possible)
         except InputError:
-            found.append(True)
-    return found
+            possible.append(True)
+    return possible
 
 
 @pytest.mark.parametrize(
@@ -299,25 +299,25 @@ def verdicts(claims: list[Any]) -> list[bool]:
     ],
 )
 def test_published_rows_are_possible_and_twice_their_bound_is_not(group: str, step: int) -> None:
-    known = bounded(group, step)
-    possible = verdicts([claimed(row.row, 1) for row in known])
-    assert [row.row.id for row, is_ in zip(known, possible, strict=True) if not is_] == []
-    planted = verdicts([claimed(row.row, twice_the_bound(row)) for row in known])
+    bounded_rows = bounded(group, step)
+    possible = verdicts([claimed(row.row, 1) for row in bounded_rows])
+    assert [row.row.id for row, is_ in zip(bounded_rows, possible, strict=True) if not is_] == []
+    planted = verdicts([claimed(row.row, twice_the_bound(row)) for row in bounded_rows])
     assert planted.count(False) >= FOUND * len(planted)
 
 
 @pytest.mark.slow
 def test_published_rows_in_words() -> None:
-    known = [
+    rows_in_words = [
         row
         for row in bounded("serving", 1)
         if row.row.number("output_len")
         and row.row.number("input_len")
         and "output_tokens_per_s" in row.row.measured
     ]
-    assert len(known) > 100
-    assert all(verdicts([in_words(row.row, 1) for row in known]))
-    planted = verdicts([in_words(row.row, twice_the_bound(row)) for row in known])
+    assert len(rows_in_words) > 100
+    assert all(verdicts([in_words(row.row, 1) for row in rows_in_words]))
+    planted = verdicts([in_words(row.row, twice_the_bound(row)) for row in rows_in_words])
     assert planted.count(False) >= FOUND * len(planted)
 
 
@@ -366,19 +366,19 @@ def test_an_answer_of_one_token_has_no_time_of_a_token_after_it() -> None:
     ],
 )
 def test_rates_of_a_device_need_no_model(claim: str, possible: bool, bound: float) -> None:
-    found = calc.check(claim)
-    assert found.possible is possible
-    assert found.hardest.bound == pytest.approx(bound, rel=1e-3)
+    checked = calc.check(claim)
+    assert checked.possible is possible
+    assert checked.hardest.bound == pytest.approx(bound, rel=1e-3)
 
 
 def test_figures_of_one_file_are_no_bound_of_each_other() -> None:
     """Users over the time of a token is what a run writes; only a contradiction is told."""
     run = {"model_id": "Qwen/Qwen3-Next-80B-A3B-Instruct", "max_concurrency": 64}
     run |= {"output_throughput": 2027.82, "mean_tpot_ms": 29.24}
-    found = calc.check(run, "on 8 MI355X")
-    assert found.hardest.share < 0.1
-    assert "memory: " in found.title[1]
-    assert all("its own figures" not in held.by for held in found.held)
+    checked = calc.check(run, "on 8 MI355X")
+    assert checked.hardest.share < 0.1
+    assert "memory: " in checked.title[1]
+    assert all("its own figures" not in held.by for held in checked.held)
     contradicting = calc.check(run | {"output_throughput": 2500}, "on 8 MI355X")
     assert not contradicting.possible
     assert "its own figures: each of 64 users" in contradicting.title[1]
@@ -437,18 +437,18 @@ def varied(chance: random.Random, count: int) -> list[dict[str, Any]]:
 def test_rows_of_a_table_are_judged_as_each_alone(count: int, tmp_path: Path) -> None:
     rows = varied(random.Random(f"{SEED} tables"), count)
     path = table(tmp_path / "claims.csv", rows)
-    found = check_file(path)
-    assert isinstance(found, Checks)
+    checks = check_file(path)
+    assert isinstance(checks, Checks)
     with each_row() as row:
-        for place, claim in enumerate(rows, 2):
+        for line, claim in enumerate(rows, 2):
             with row(claim):
-                name = f"{path}:{place}"
-                assert (name in found.refused) == ((alone := share(claim)) is None)
-                assert found.shares.get(name) == (
+                name = f"{path}:{line}"
+                assert (name in checks.refused) == ((alone := share(claim)) is None)
+                assert checks.shares.get(name) == (
                     None if alone is None else pytest.approx(alone, rel=1e-9)
                 )
-    worst = sorted(found.shares.values(), reverse=True)[: len(found.hardest)]
-    assert [check.hardest.share for check in found.hardest.values()] == pytest.approx(worst)
+    worst = sorted(checks.shares.values(), reverse=True)[: len(checks.hardest)]
+    assert [check.hardest.share for check in checks.hardest.values()] == pytest.approx(worst)
 
 
 def test_a_table_asks_as_many_bounds_as_it_has_kinds_of_claims(
@@ -457,9 +457,9 @@ def test_a_table_asks_as_many_bounds_as_it_has_kinds_of_claims(
     """Ten times the rows take little longer."""
     asked: list[int] = []
 
-    def counting(*given: Any) -> Any:
+    def counting(*arguments: Any) -> Any:
         asked.append(1)
-        return bounds(*given)
+        return bounds(*arguments)
 
     monkeypatch.setattr(serving_rows, "bounds", counting)
     said = {"device": "h100", "num_devices": 8, "model": "llama-3-70b", "dtype_weights": "fp8"}
@@ -467,14 +467,14 @@ def test_a_table_asks_as_many_bounds_as_it_has_kinds_of_claims(
     for many in (20, 200):
         rows = [
             said
-            | {"max_concurrency": place % 64 + 1, "output_len": place + 50}
-            | {"output_throughput": 1.0 + place, "mean_tpot_ms": 20 + place % 7}
-            for place in range(many)
+            | {"max_concurrency": index % 64 + 1, "output_len": index + 50}
+            | {"output_throughput": 1.0 + index, "mean_tpot_ms": 20 + index % 7}
+            for index in range(many)
         ]
         asked.clear()
-        found = check_file(table(tmp_path / f"{many}.csv", rows))
-        assert isinstance(found, Checks)
-        assert len(found.shares) == many
+        checks = check_file(table(tmp_path / f"{many}.csv", rows))
+        assert isinstance(checks, Checks)
+        assert len(checks.shares) == many
         counts.append(len(asked))
     assert counts[0] == counts[1]
 
@@ -543,9 +543,9 @@ def test_files_of_benchmarks_and_of_mlperf(tmp_path: Path, command: Command) -> 
     guidellm = {"benchmarks": [{"metrics": {"inter_token_latency_ms": mean}}]}
     for number, other in enumerate((aiperf, guidellm)):
         (tmp_path / f"{number}.json").write_text(json.dumps(other))
-        found = check_file(tmp_path / f"{number}.json", "Llama 3.1 8B on one H100, batch 64")
-        assert isinstance(found, Check)
-        assert found.claim.figures == {"tpot": 0.025}
+        checked = check_file(tmp_path / f"{number}.json", "Llama 3.1 8B on one H100, batch 64")
+        assert isinstance(checked, Check)
+        assert checked.claim.figures == {"tpot": 0.025}
 
     run = tmp_path / "8xH200-SXM-141GB" / "llama2-70b-99" / "Offline" / "performance" / "run_1"
     run.mkdir(parents=True)
@@ -574,6 +574,6 @@ def test_files_of_benchmarks_and_of_mlperf(tmp_path: Path, command: Command) -> 
 
 def test_a_fraction_of_a_token_takes_no_memory() -> None:
     """Means of lengths are fractions; a claim is judged by the whole tokens that they hold."""
-    told = {"input_len": 1000.9, "output_len": 99.9}
-    for said, tokens in ((told, 1099), ({"input_len": 1000.9}, 1001), ({}, 2)):
+    lengths = {"input_len": 1000.9, "output_len": 99.9}
+    for said, tokens in ((lengths, 1099), ({"input_len": 1000.9}, 1001), ({}, 2)):
         assert checking._context(Row("serving", "mine", said, {})) == tokens

@@ -54,10 +54,10 @@ def test_what_is_announced_stands_apart(command: Command) -> None:
     assert all(f"\n{key} " in f"\n{announced}" for key in hardware.announced())
     assert not any(f"\n{key} " in f"\n{there}" for key in hardware.announced())
     assert "22 TB/s (announced)" in command.prints("show rubin")
-    told = "is announced and cannot be had yet"
+    sentence = "is announced and cannot be had yet"
     for device in ("rubin", "h100"):
         plan = command.prints(f"plan llama-3-8b {device} --prompt 100 --generated 10")
-        assert (told in plan) == (device == "rubin")
+        assert (sentence in plan) == (device == "rubin")
 
 
 def test_what_is_not_supported_is_told_from_what_is_not_published(command: Command) -> None:
@@ -103,8 +103,8 @@ def test_show_a_model(command: Command) -> None:
 def test_show_software(command: Command) -> None:
     assert command.prints("list software").startswith("vllm ")
     printed = command.prints("show vLLM")
-    own = r"^its own time for each sequence of a step +35 µs \(estimate\)$"
-    assert re.search(own, printed, re.M)
+    own_time = r"^its own time for each sequence of a step +35 µs \(estimate\)$"
+    assert re.search(own_time, printed, re.M)
     assert re.search(r"^fitted to the rows of +dgx-h100$", printed, re.M)
     assert "Source: ML.ENERGY (2026)" in printed
     assert "Note: sequence of vLLM: Fitted to the 72 rows" in printed
@@ -159,12 +159,12 @@ def test_plan(command: Command) -> None:
     line = f"plan llama-3-70b H100 {SERVER}"
     made = calc.plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200, price="3 USD/hour")
     assert command.prints(f"{line} --price '3 USD/hour'") == f"{made.table()}\n"
-    told = command.prints(f"{line} --price '3 USD/hour' --explain").replace("\n  ", " ")
+    explained = command.prints(f"{line} --price '3 USD/hour' --explain").replace("\n  ", " ")
     for title, sentences in (
         ("Assumed", made.assumptions),
         ("What would change it", made.explained().what_would_change),
     ):
-        assert "\n".join([f"{title}:", *(f"- {each}" for each in sentences)]) in told
+        assert "\n".join([f"{title}:", *(f"- {each}" for each in sentences)]) in explained
     small = command.prints(f"{line} --weights INT8 --devices 1 --software none")
     # 68.45e9 weights of a byte and twice 128256 × 8192 of two leave 1200 tokens of 327680 byte
     assert re.search("batch that fits +33\n", small)
@@ -190,8 +190,8 @@ def test_all_overlapped_is_fastest_in_time_and_in_rate(command: Command) -> None
 def test_the_parts_of_a_plan(command: Command) -> None:
     asked = {"batch": 8, "prompt": 1000, "generated": 200, "software": "vllm"}
     made = calc.plan("llama-3-70b", "dgx-h100", **asked)
-    told = command.prints(f"plan llama-3-70b dgx-h100 {SERVER} --software vllm --parts")
-    assert told == f"{made.table()}\n\n{made.expected}\n"
+    printed = command.prints(f"plan llama-3-70b dgx-h100 {SERVER} --software vllm --parts")
+    assert printed == f"{made.table()}\n\n{made.expected}\n"
     unmeasured = f"plan llama-3-70b {UNEXPECTED} {SERVER} --dtype fp8"
     assert command.prints(f"{unmeasured} --parts") == command.prints(unmeasured)
 
@@ -267,9 +267,9 @@ def test_roofline_of_integers_counts_operations(command: Command) -> None:
 def test_roofline_without_traffic(command: Command) -> None:
     printed = command.prints("roofline h100 --flops '989 GFLOP' --bytes 0")
     assert "bound by compute" in printed
-    told = dict(re.split("  +", line, maxsplit=1) for line in printed.splitlines()[3:])
-    del told["device"], told["ridge point"]
-    assert told == {
+    cells = dict(re.split("  +", line, maxsplit=1) for line in printed.splitlines()[3:])
+    del cells["device"], cells["ridge point"]
+    assert cells == {
         "arithmetic intensity": "none, since no bytes are moved",
         "attainable": "989 TFLOP/s (100% of the dense peak)",
         "time, perfect overlap": "1 ms",
@@ -453,17 +453,17 @@ def test_throughput_of_an_encoder_of_ones_own(command: Command, tmp_path: Path) 
     path = tmp_path / "config.json"
     shape = {"num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12}
     widths = {"intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512}
-    told = {"model_type": "bert", "type_vocab_size": 2, "new_part": 3}
-    path.write_text(json.dumps(told | shape | widths))
-    found, ours = (
+    fields = {"model_type": "bert", "type_vocab_size": 2, "new_part": 3}
+    path.write_text(json.dumps(fields | shape | widths))
+    of_file, ours = (
         command.prints("throughput", each, "h100", "--explain") for each in (str(path), "bert-base")
     )
     assert (
-        found.split("weights:")[1].split("Assumed")[0]
+        of_file.split("weights:")[1].split("Assumed")[0]
         == ours.split("weights:")[1].split("Assumed")[0]
     )
-    found = found.replace("\n  ", " ")
-    assert "has what is unknown here, and not counted: new_part." in found
+    of_file = of_file.replace("\n  ", " ")
+    assert "has what is unknown here, and not counted: new_part." in of_file
 
 
 def test_throughput(command: Command) -> None:
@@ -475,8 +475,10 @@ def test_throughput(command: Command) -> None:
     )
     assert "; measured rates of NVIDIA DGX H100, 46 published rows " in " ".join(printed.split())
     printed = command.prints("throughput flux-1-dev dgx-h100 --steps 28 --explain")
-    told = printed.split("\n\nAssumed:\n- ")[1].rstrip("\n").replace("\n  ", " ").split("\n- ")
-    assert told == list(made.assumptions)
+    assumptions = (
+        printed.split("\n\nAssumed:\n- ")[1].rstrip("\n").replace("\n  ", " ").split("\n- ")
+    )
+    assert assumptions == list(made.assumptions)
     facts = command.facts("throughput dlrm-dcnv2 dgx-h100 --devices 8")
     assert (facts["devices"], facts["devices_that_share_tables"], facts["batch"]) == (8, 1, 51200)
     assert any("holds 270 of them" in each for each in facts["assumptions"])

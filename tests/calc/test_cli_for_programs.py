@@ -51,7 +51,7 @@ fp64 = { value = 1, unit = "TFLOP/s" }
 
 
 @pytest.fixture
-def own(written: Written) -> Path:
+def own_device(written: Written) -> Path:
     return written(OWN, "mine.toml")
 
 
@@ -106,7 +106,7 @@ def test_refusals_name_every_option_as_a_shell_writes_it() -> None:
                 continue
             name, typed = action.dest, option_of(action.dest)
             assert typed in action.option_strings, each.prog
-            for told, in_python, wanted in (
+            for message, in_python, wanted in (
                 (f"{marked(name, law='f')} needs x", f"f(): {name} needs x", f"{typed} needs x"),
                 (f"{marked(name, 16)} would", f"{name}=16 would", f"{typed} 16 would"),
                 (f"{marked(name, True)} is", f"{name}=True is", f"{typed} is"),
@@ -114,7 +114,7 @@ def test_refusals_name_every_option_as_a_shell_writes_it() -> None:
                 (f"{marked(name, '3 USD/h')}", f'{name}="3 USD/h"', f'{typed} "3 USD/h"'),
                 (f"{name}=16 would", f"{name}=16 would", f"{name}=16 would"),
             ):
-                refusal = InputError(told)
+                refusal = InputError(message)
                 assert str(refusal) == in_python
                 assert commands._as_typed(refusal, options) == wanted, each.prog
 
@@ -159,7 +159,7 @@ def test_a_wrong_value_is_refused_in_one_sentence_by_the_option_that_was_typed(
     parser.add_options()
     left = {"config", "write_config", "draw", "csv", "trace", "help"}
     valued = [each for each in parser._actions if each.nargs != 0 and each.option_strings]
-    chance, found = random.Random(name), []
+    chance, faults = random.Random(name), []
     for action, wrong in [
         (each, wrong)
         for each in valued
@@ -176,8 +176,8 @@ def test_a_wrong_value_is_refused_in_one_sentence_by_the_option_that_was_typed(
         said = command.capsys.readouterr().err
         in_python = re.match(rf"calc: {action.dest}( must| needs|:)|.*\b{action.dest}=", said)
         if code not in (0, 1, 2) or said.count("\n") != (code != 0) or in_python:
-            found.append((option, wrong, code, said))
-    assert not found
+            faults.append((option, wrong, code, said))
+    assert not faults
 
 
 def test_a_device_in_json(command: Command) -> None:
@@ -280,13 +280,13 @@ def test_csv_goes_to_a_file_of_that_kind_alone(command: Command, tmp_path: Path)
 
 
 def test_roofline_and_eval_in_json(command: Command) -> None:
-    place = command.facts("roofline h100 --flops '14 GFLOP' --bytes '14 GB'")
-    assert place["bound"] == "memory"
-    assert place["arithmetic_intensity"] == {"value": 1, "unit": "FLOP/byte"}
-    assert place["attainable"] == {"value": pytest.approx(3.35), "unit": "TFLOP/s"}
-    assert place["time"]["perfect_overlap"] == {"value": pytest.approx(14 / 3350), "unit": "s"}
+    point = command.facts("roofline h100 --flops '14 GFLOP' --bytes '14 GB'")
+    assert point["bound"] == "memory"
+    assert point["arithmetic_intensity"] == {"value": 1, "unit": "FLOP/byte"}
+    assert point["attainable"] == {"value": pytest.approx(3.35), "unit": "TFLOP/s"}
+    assert point["time"]["perfect_overlap"] == {"value": pytest.approx(14 / 3350), "unit": "s"}
     still = command.facts("roofline h100 --flops 1e9 --bytes 0")
-    assert still.keys() == place.keys()
+    assert still.keys() == point.keys()
     assert still["arithmetic_intensity"] is None
     assert command.facts("eval '10 GB / 2 GB/s'")["quantity"] == {"value": 5, "unit": "s"}
     assert command.facts("eval '3 GB / 2 GB'")["quantity"] == 1.5
@@ -302,8 +302,8 @@ SERVER = "--prompt 1000 --generated 200"
 def test_a_plan_in_json_and_csv(command: Command) -> None:
     plan = calc.plan("llama-3-70b", "h100", batch=8, prompt=1000, generated=200, price="3 USD/h")
     line = f"plan llama-3-70b h100 --batch 8 {SERVER} --price '3 USD/h'"
-    found = command.facts(line)
-    (row,) = found["rows"]
+    facts = command.facts(line)
+    (row,) = facts["rows"]
     asked = {"model": "llama-3-70b", "device": "h100", "devices": 2, "fits": True}
     assert asked.items() <= row.items()
     assert row["time_per_token"]["lower"] == {
@@ -312,8 +312,8 @@ def test_a_plan_in_json_and_csv(command: Command) -> None:
     }
     assert row["cost_per_token"]["upper"]["unit"] == "USD/Mtoken"
     assert row["binds"] == "memory bandwidth"
-    assert found["assumptions"] == list(plan.assumptions)
-    assert "what_would_change" not in found  # which is asked by --explain
+    assert facts["assumptions"] == list(plan.assumptions)
+    assert "what_would_change" not in facts  # which is asked by --explain
     changes = plan.explained().what_would_change
     assert command.facts(f"{line} --explain")["what_would_change"] == list(changes)
     (flat,) = command.rows(line)
@@ -331,14 +331,14 @@ def test_the_expectation_of_a_plan_in_json_and_csv(command: Command) -> None:
     line = f"plan llama-3-70b dgx-h100 --batch 8 --devices 4 {SERVER} --software none"
     asked = {"batch": 8, "devices": 4, "prompt": 1000, "generated": 200, "software": "none"}
     plan = calc.plan("llama-3-70b", "h100", **asked)
-    found = command.facts(line)
-    (row,) = found["rows"]
+    facts = command.facts(line)
+    (row,) = facts["rows"]
     assert row["not_expected"] is None
     assert tuple(row["expected"]) == EXPECTED
     assert row["expected"]["time_per_token"]["value"] == pytest.approx(
         plan.expected.time_per_token.m_as("s")
     )
-    parts = {each["part"]: each for each in found["parts"] if each["pass"] == "each token"}
+    parts = {each["part"]: each for each in facts["parts"] if each["pass"] == "each token"}
     assert {*parts} == {*row["expected"]["writing"]} == {"gemm", "memory", "cache", "tensor"}
     assert sum(each["share"] for each in parts.values()) == pytest.approx(1)
     assert parts["gemm"]["made_of"][1] == {
@@ -363,19 +363,19 @@ def test_each_point_of_a_grid_is_expected_as_if_it_were_alone(command: Command) 
 
 def test_a_grid_in_json_and_csv(command: Command) -> None:
     line = f"plan llama-3-70b h100 --batch 1,8,9999 --devices 2,4 {SERVER}"
-    found = command.facts(line)
-    points = [(row["devices"], row["batch"], row["fits"]) for row in found["rows"]]
+    facts = command.facts(line)
+    points = [(row["devices"], row["batch"], row["fits"]) for row in facts["rows"]]
     assert points == [(n, b, b < 9999) for n in (2, 4) for b in (1, 8, 9999)]
     plan = calc.plan("llama-3-70b", "h100", batch=8, devices=4, prompt=1000, generated=200)
-    assert found["rows"][4]["answer_time"]["upper"]["value"] == pytest.approx(
+    assert facts["rows"][4]["answer_time"]["upper"]["value"] == pytest.approx(
         plan.answer_time.upper.m_as("s")
     )
-    assert found["rows"][2]["answer_time"]["upper"]["value"] is None  # it does not fit
+    assert facts["rows"][2]["answer_time"]["upper"]["value"] is None  # it does not fit
     assert [row["batch"] for row in command.rows(line)] == ["1", "8", "9999"] * 2
 
 
-def test_plans_for_several_devices(command: Command, own: Path) -> None:
-    line = f"plan llama-3-8b h100,{own},a100 --batch 8 {SERVER}"
+def test_plans_for_several_devices(command: Command, own_device: Path) -> None:
+    line = f"plan llama-3-8b h100,{own_device},a100 --batch 8 {SERVER}"
     text = command.prints(line)
     head, table = (part.splitlines() for part in text.split("\n\n")[:2])
     assert head[0] == "Llama 3 8B; devices 1, batch 8, prompt 1000, generated 200"
@@ -386,7 +386,7 @@ def test_plans_for_several_devices(command: Command, own: Path) -> None:
     assert "\n- Mine: Each device draws by how much of bandwidth and peak it uses" in text
     assert "at most its 250 W" in text
     assert text.count("Prompts are read together") == 1
-    for row, device in zip(command.facts(line)["rows"], ("h100", own, "a100"), strict=True):
+    for row, device in zip(command.facts(line)["rows"], ("h100", own_device, "a100"), strict=True):
         alone = command.facts(f"plan llama-3-8b {device} --batch 8 {SERVER}")["rows"]
         assert [row] == alone
     tight = command.facts(f"plan llama-3-70b t4,h100 --batch 8 {SERVER}")
@@ -429,13 +429,13 @@ def test_what_needs_numpy_says_so_and_a_search_needs_none(line: str, said: str) 
     assert said in done.stdout + done.stderr
 
 
-def test_a_device_of_ones_own(command: Command, own: Path) -> None:
-    shown = command.facts(f"show {own}")
+def test_a_device_of_ones_own(command: Command, own_device: Path) -> None:
+    shown = command.facts(f"show {own_device}")
     assert (shown["name"], shown["peak"]["bf16"]["value"]) == ("mine", 100)
-    assert "Source: our own bench\n" in command.prints(f"show {own}:mine")
-    place = command.facts(f"roofline {own} --flops 1e9 --bytes 1e9 --dtype bf16")
-    assert place["attainable"] == {"value": 1, "unit": "TFLOP/s"}
-    assert command.facts(f"plan llama-3-8b {own} {SERVER}")["rows"][0]["device"] == "mine"
+    assert "Source: our own bench\n" in command.prints(f"show {own_device}:mine")
+    point = command.facts(f"roofline {own_device} --flops 1e9 --bytes 1e9 --dtype bf16")
+    assert point["attainable"] == {"value": 1, "unit": "TFLOP/s"}
+    assert command.facts(f"plan llama-3-8b {own_device} {SERVER}")["rows"][0]["device"] == "mine"
     for line in (f"plan llama-3-8b none.toml {SERVER}", "show none.toml", "validate none.toml"):
         assert "none.toml: there is no such file; `calc measure` writes one" in command.refuses(
             line
@@ -461,16 +461,16 @@ def test_the_device_and_the_machine_that_the_manual_shows(
 
 
 def test_validate_takes_a_device_of_ones_own(
-    command: Command, own: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, own_device: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from calc import measure
 
-    given = []
+    devices = []
     monkeypatch.setattr(
-        measure, "validate", lambda kernels, device, progress: given.append(device) or []
+        measure, "validate", lambda kernels, device, progress: devices.append(device) or []
     )
-    assert "every kernel was too noisy" in command.prints(f"validate {own}")
-    assert given[0].key == "mine"
+    assert "every kernel was too noisy" in command.prints(f"validate {own_device}")
+    assert devices[0].key == "mine"
 
 
 @pytest.mark.parametrize(
@@ -531,10 +531,10 @@ def test_validate_takes_a_device_of_ones_own(
     ],
 )
 def test_search(command: Command, words: str, first: str) -> None:
-    found = command.facts(f"search {words}")["rows"]
-    assert first in [row["name"] for row in found[:3]]
+    rows = command.facts(f"search {words}")["rows"]
+    assert first in [row["name"] for row in rows[:3]]
     text = command.prints(f"search '{words}'").splitlines()
-    assert text[0].startswith(f"{found[0]['name']}  ")
+    assert text[0].startswith(f"{rows[0]['name']}  ")
     assert len(text) <= 21
 
 
@@ -559,8 +559,8 @@ def test_a_short_word_stands_for_none_that_looks_like_it(command: Command, word:
 
 def test_commands_that_are_found_are_those_of_calc(command: Command) -> None:
     for name in commands.COMMANDS:
-        found = command.facts(f"search calc {name}")["rows"]
-        assert ("command", f"calc {name}") in [(row["kind"], row["name"]) for row in found[:3]]
+        rows = command.facts(f"search calc {name}")["rows"]
+        assert ("command", f"calc {name}") in [(row["kind"], row["name"]) for row in rows[:3]]
 
 
 def completions(script: Path, *words: str) -> Iterator[str]:

@@ -37,10 +37,10 @@ def test_every_spelling_is_of_an_option_and_none_is_ours() -> None:
     ],
 )
 def test_an_engines_option_is_ours(theirs: str, ours: str) -> None:
-    told = [f"calc: {theirs} is {ours} here"]
+    notes = [f"calc: {theirs} is {ours} here"]
     words = ["llama-3-8b", theirs, "2"]
-    assert in_our_words(parser_of("fit"), words) == (["llama-3-8b", ours, "2"], told)
-    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == ([f"{ours}=2"], told)
+    assert in_our_words(parser_of("fit"), words) == (["llama-3-8b", ours, "2"], notes)
+    assert in_our_words(parser_of("fit"), [f"{theirs}=2"]) == ([f"{ours}=2"], notes)
 
 
 def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "sentence"),
     [
         ("roofline h100 --tp 4", "--tp is --tensor here, which calc roofline does not take"),
         (
@@ -78,12 +78,12 @@ def test_what_was_taken_is_told_with_an_answer_alone(capsys: pytest.CaptureFixtu
     ],
 )
 def test_an_option_that_is_not_there_is_told(
-    line: str, told: str, capsys: pytest.CaptureFixture[str]
+    line: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
         commands.main(line.split())
     said = capsys.readouterr().err
-    assert told in said
+    assert sentence in said
     assert said.count("\n") == 1
 
 

@@ -124,16 +124,16 @@ def tree_in_order(n: int, shift: int) -> dict[int, int]:
     """
     top = 2 ** (n.bit_length() - 1)
     parents = {}
-    for place in range(1, n + 1):
-        low = place & -place
-        parent = place
-        while place != top:
+    for node in range(1, n + 1):
+        low = node & -node
+        parent = node
+        while node != top:
             parent = (parent - low) | (2 * low)
             if parent <= n:
                 break
             low *= 2
-        if place != top:
-            parents[place] = parent
+        if node != top:
+            parents[node] = parent
     return {(a - 1 + shift) % n: (b - 1 + shift) % n for a, b in parents.items()}
 
 
@@ -239,11 +239,11 @@ def routed(sides: tuple[int, ...]) -> float:
             ahead = (end[axis] - here[axis]) % side
             ways = [way for way in (1, -1) if ahead * way % side <= side / 2 and ahead]
             for way in ways:
-                place = here.copy()
+                position = here.copy()
                 for _ in range(ahead * way % side):
-                    link = tuple(place), axis, way
+                    link = tuple(position), axis, way
                     load[link] = load.get(link, 0.0) + 1 / len(ways)
-                    place[axis] = (place[axis] + way) % side
+                    position[axis] = (position[axis] + way) % side
             here[axis] = end[axis]
     return max(load.values())
 
@@ -272,8 +272,8 @@ def test_fourteen_gigabytes_on_64_gpus() -> None:
     ports = collectives.all_ports_all_reduce("14 GB", 8, 8, "450 GB/s", "50 GB/s")
     series = collectives.hierarchical_all_reduce("14 GB", 8, 8, *at)
     chunked = collectives.chunked_hierarchical_all_reduce("14 GB", 8, 8, *at)
-    found = [round(each.m_as("ms"), 1) for each in (flat, ports, series, chunked)]
-    assert found == [551.2, 68.9, 115.7, 61.3]
+    milliseconds = [round(each.m_as("ms"), 1) for each in (flat, ports, series, chunked)]
+    assert milliseconds == [551.2, 68.9, 115.7, 61.3]
 
 
 # --- on a machine ---
@@ -309,9 +309,9 @@ def test_fourteen_gigabytes_on_64_gpus() -> None:
 def test_bounds_by_hand(
     operation: str, size: str, devices: int, machine: str, milliseconds: float, algorithm: str
 ) -> None:
-    found = communication.time(operation, size, devices, machine)
-    assert found.lower.m_as("ms") == pytest.approx(milliseconds)
-    assert found.algorithm == algorithm
+    collective = communication.time(operation, size, devices, machine)
+    assert collective.lower.m_as("ms") == pytest.approx(milliseconds)
+    assert collective.algorithm == algorithm
 
 
 def test_nothing_published_is_faster_than_the_bound() -> None:
@@ -319,8 +319,8 @@ def test_nothing_published_is_faster_than_the_bound() -> None:
     for curve in curves.load():
         for size, measured in zip(curve.sizes, curve.times, strict=True):
             of = quantity(size, "byte"), curve.devices, curve.machine
-            found = communication.time(curve.operation, *of)
-            if measured < found.lower.m_as("s"):
+            collective = communication.time(curve.operation, *of)
+            if measured < collective.lower.m_as("s"):
                 faster.append((curve.name, size))
     assert not faster
 
@@ -339,16 +339,16 @@ def test_what_is_expected_lies_within_the_bounds(machine: str, devices: int) -> 
     for operation, size in itertools.product(curves.OPERATIONS, ("1 byte", "1 MB", "100 GB")):
         if devices > 8 and machine == "mi300x-8":
             continue  # whose ports are not published
-        found = communication.time(operation, size, devices, machine)
-        if found.expected is None or found.upper is None:
-            assert f"{operation} " in found.missing
+        collective = communication.time(operation, size, devices, machine)
+        if collective.expected is None or collective.upper is None:
+            assert f"{operation} " in collective.missing
         else:
-            assert found.lower <= found.expected <= found.upper
+            assert collective.lower <= collective.expected <= collective.upper
 
 
 def test_one_device_of_a_machine_sends_nothing() -> None:
-    found = communication.time("all_reduce", "1 GB", 1, "dgx-h100")
-    assert found.lower == found.expected == found.upper == quantity("0 s")
+    collective = communication.time("all_reduce", "1 GB", 1, "dgx-h100")
+    assert collective.lower == collective.expected == collective.upper == quantity("0 s")
 
 
 @pytest.mark.parametrize(
@@ -462,9 +462,11 @@ def test_the_pipeline_that_the_book_draws(slices: int) -> None:
     fraction = collectives.bubble_fraction(devices, microbatches, slices).magnitude
     assert fraction == pytest.approx(1 - 1 / end)
     for device in range(devices):
-        own = sorted((slot.start, slot.length) for slot in slots if slot.device == device)
-        assert sum(length for _, length in own) == pytest.approx(1)
-        for (start, length), (following, _) in itertools.pairwise(own):
+        slots_of_device = sorted(
+            (slot.start, slot.length) for slot in slots if slot.device == device
+        )
+        assert sum(length for _, length in slots_of_device) == pytest.approx(1)
+        for (start, length), (following, _) in itertools.pairwise(slots_of_device):
             assert following >= start + length - 1e-12  # one thing at a time
     passes = {(s.slice * devices + s.device, s.microbatch, s.backward): s for s in slots}
     assert len(passes) == len(slots) == 2 * devices * slices * microbatches
@@ -512,8 +514,8 @@ def test_bus_bandwidth_is_the_link_for_every_ring() -> None:
     scatter = collectives.ring_reduce_scatter("14 GB", 8, "450 GB/s")
     exchange = collectives.all_to_all("14 GB", 8, "450 GB/s")
     for time in (gather, scatter, exchange):
-        found = collectives.all_gather_bus_bandwidth("14 GB", time, 8)
-        assert found.m_as("GB/s") == pytest.approx(450)
+        bandwidth = collectives.all_gather_bus_bandwidth("14 GB", time, 8)
+        assert bandwidth.m_as("GB/s") == pytest.approx(450)
     reduced = collectives.ring_all_reduce("14 GB", 8, "450 GB/s")
     assert collectives.bus_bandwidth("14 GB", reduced, 8).m_as("GB/s") == pytest.approx(450)
     whole = links.transfer_time("14 GB", "450 GB/s")  # a broadcast through a pipeline

@@ -25,7 +25,7 @@ PRICES = {"dgx-h100": "3 USD/hour", UNEXPECTED: "2 USD/hour"}
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def comparison() -> Comparison:
     return compare("llama-3-70b", ["dgx-h100", "dgx-h200", "t4"], **ASKED, price="3 USD/hour")
 
 
@@ -35,9 +35,9 @@ def mixed() -> Comparison:
     return compare("llama-3-70b", list(PRICES), **BOUNDED, price=PRICES)
 
 
-def test_each_entry_is_the_plan_of_its_devices_and_batch(found: Comparison) -> None:
-    for entry in found.planned:
-        mine = found.plan_of(entry)
+def test_each_entry_is_the_plan_of_its_devices_and_batch(comparison: Comparison) -> None:
+    for entry in comparison.planned:
+        mine = comparison.plan_of(entry)
         same = plan(
             "llama-3-70b",
             entry.machine,
@@ -47,14 +47,14 @@ def test_each_entry_is_the_plan_of_its_devices_and_batch(found: Comparison) -> N
             **ASKED,
         )
         assert same.expected is not None
-        assert found.value(mine, "cost_per_token") == same.expected.cost_per_token
+        assert comparison.value(mine, "cost_per_token") == same.expected.cost_per_token
         assert mine.time_per_token == same.time_per_token
 
 
-def test_each_machine_has_the_cheapest_of_its_layouts_and_batches(found: Comparison) -> None:
+def test_each_machine_has_the_cheapest_of_its_layouts_and_batches(comparison: Comparison) -> None:
     """No number of devices of one domain, and no batch that doubles, costs less."""
-    for entry in found.planned:
-        mine = found.value(found.plan_of(entry), "cost_per_token")
+    for entry in comparison.planned:
+        mine = comparison.value(comparison.plan_of(entry), "cost_per_token")
         for count in (1, 2, 4, 8):
             one = plan("llama-3-70b", entry.machine, devices=count, batch=1, **ASKED)
             batches = [2**power for power in range(10) if 2**power <= one.largest_batch.magnitude]
@@ -140,9 +140,9 @@ def test_the_best_batch_is_the_largest_that_keeps_the_limits(tpot: float, ttft: 
     assert (entry.curve[-1].devices, entry.curve[-1].batch) == (count, best[count][1])
 
 
-def test_what_does_not_fit_says_by_how_much(found: Comparison) -> None:
+def test_what_does_not_fit_says_by_how_much(comparison: Comparison) -> None:
     """The refusal says what `fit` says of the same start, beside caches of 1 200 tokens."""
-    last = found.entries[-1]
+    last = comparison.entries[-1]
     memory = device_memory.fit("llama-3-70b", "t4", context=1200)
     assert memory.lacks is not None
     lacking = f"{memory.lacks.missing.m_as('GiB'):.1f} GiB"
@@ -150,10 +150,10 @@ def test_what_does_not_fit_says_by_how_much(found: Comparison) -> None:
     assert last.reason == (
         f"does not fit: {lacking} too little on 1 device, where vLLM may use {memory.room}"
     )
-    assert found.rows()[-1]["rank"] is None
-    assert last.reason in str(found)
+    assert comparison.rows()[-1]["rank"] is None
+    assert last.reason in str(comparison)
     with pytest.raises(InputError, match="Llama 3 70B on NVIDIA T4 does not fit"):
-        found.plan_of(last)
+        comparison.plan_of(last)
 
 
 def test_a_limit_that_nothing_keeps_says_the_best_that_can_be_had() -> None:
@@ -197,8 +197,10 @@ def test_what_has_no_price_stands_behind_and_says_so() -> None:
     assert compare("llama-3-8b", "h100", **ASKED).by == "energy"
 
 
-def test_a_bound_is_never_held_against_an_expectation(found: Comparison, mixed: Comparison) -> None:
-    assert (found.basis, mixed.basis) == (EXPECTED, UPPER)
+def test_a_bound_is_never_held_against_an_expectation(
+    comparison: Comparison, mixed: Comparison
+) -> None:
+    assert (comparison.basis, mixed.basis) == (EXPECTED, UPPER)
     assert any(
         each.startswith("FP8 alone, 64: BOUND ONLY") and NO_RATE in each for each in mixed.caveats
     )
@@ -229,10 +231,10 @@ def test_ranks_that_intervals_cannot_tell_apart_say_so() -> None:
 
 
 def test_the_price_that_levels_levels(mixed: Comparison) -> None:
-    told = next(each for each in mixed.what_would_change if each.startswith("At "))
-    price = told.removeprefix("At ").split(" a device")[0]
+    sentence = next(each for each in mixed.what_would_change if each.startswith("At "))
+    price = sentence.removeprefix("At ").split(" a device")[0]
     second = mixed.entries[1].machine  # which costs more
-    assert f"{second.name} costs as much" in told
+    assert f"{second.name} costs as much" in sentence
     key = next(key for key in PRICES if key.endswith(second.key))
     level = compare("llama-3-70b", list(PRICES), **BOUNDED, price=PRICES | {key: price})
     one, other = (level.value(level.plan_of(each), "cost_per_token") for each in level.entries)
@@ -267,20 +269,20 @@ def test_bad_input(models: Any, machines: Any, change: dict[str, Any], sentence:
     assert sentence in str(refused.value)
 
 
-def test_a_drawing_has_the_ink_of_its_page(found: Comparison, tmp_path: Path) -> None:
-    write_drawing(found.draw(), tmp_path / "front.svg")
+def test_a_drawing_has_the_ink_of_its_page(comparison: Comparison, tmp_path: Path) -> None:
+    write_drawing(comparison.draw(), tmp_path / "front.svg")
     text = (tmp_path / "front.svg").read_text()
     assert INK not in text.replace("svg { color: #1f2328;", "")
     assert "prefers-color-scheme: dark" in text
     words = {each.text for each in ElementTree.fromstring(text).iter() if each.text}
     assert {"NVIDIA DGX H100", "Time per token (ms)", "Cost (USD/Mtoken)"} <= words
     again = tmp_path / "again.svg"
-    write_drawing(found.draw(), again)
+    write_drawing(comparison.draw(), again)
     assert again.read_text() == text
-    write_drawing(found.draw(), tmp_path / "front.png")
+    write_drawing(comparison.draw(), tmp_path / "front.png")
     assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match=r"ends in \.svg or \.png; got front\.gif"):
-        write_drawing(found.draw(), "front.gif")
+        write_drawing(comparison.draw(), "front.gif")
 
 
 def test_the_command(command: Command, tmp_path: Path) -> None:
@@ -289,9 +291,9 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
         "compare llama-3-70b --machines dgx-h100,t4 --prompt 1000 --generated 200"
         f" --price 'dgx-h100=3 USD/hour' --draw {drawn}"
     )
-    told = command.prints(line)
-    assert " GiB too little on 1 device" in told
-    assert "Assumed:" not in told
+    printed = command.prints(line)
+    assert " GiB too little on 1 device" in printed
+    assert "Assumed:" not in printed
     assert drawn.exists()
     first, last = command.facts(line)["rows"]
     assert (first["rank"], first["machine"], first["devices"], last["rank"]) == (
@@ -323,29 +325,29 @@ def test_a_grid_is_compared_as_it_is_planned() -> None:
     best = compared.best
     same = plan("llama-3-8b", "h100", batch=best.batch, devices=best.devices, **asked)
     assert same.expected is not None
-    told = row[head.index("carbon (g/Mtoken)")].split()[0]
+    cell = row[head.index("carbon (g/Mtoken)")].split()[0]
     expected = same.expected.carbon_per_token
     assert expected is not None
-    assert float(told) == pytest.approx(expected.m_as("g/Mtoken"), rel=0.01)
+    assert float(cell) == pytest.approx(expected.m_as("g/Mtoken"), rel=0.01)
 
 
 def test_versions_of_a_program_are_compared_by_their_names() -> None:
     asked: dict[str, Any] = {"prompt": 1000, "generated": 200, "devices": 1}
-    found = compare("llama-3-8b", "h100", software="vllm 0.19, vllm 0.24", **asked)
-    assert {entry.software for entry in found.entries} == {"vLLM 0.19", "vLLM 0.24"}
-    assert "vLLM 0.19" in str(found)
-    for entry in found.entries:
+    compared = compare("llama-3-8b", "h100", software="vllm 0.19, vllm 0.24", **asked)
+    assert {entry.software for entry in compared.entries} == {"vLLM 0.19", "vLLM 0.24"}
+    assert "vLLM 0.19" in str(compared)
+    for entry in compared.entries:
         alone = compare("llama-3-8b", "h100", software=entry.software, **asked)
         [other] = alone.entries
         assert other.software == ""
-        assert found.plans[entry].batch == alone.plans[other].batch
-        assert found.plans[entry].likely("time_per_token") == (
+        assert compared.plans[entry].batch == alone.plans[other].batch
+        assert compared.plans[entry].likely("time_per_token") == (
             alone.plans[other].likely("time_per_token")
         )
 
 
 def test_a_comparison_of_which_nothing_is_planned_fails(command: Command) -> None:
     asked = "--prompt 1000 --generated 100"
-    told = command.prints(f"compare deepseek-v3 --machines rtx-4090-1 {asked}", status=1)
-    assert "none of them is planned" in told
+    printed = command.prints(f"compare deepseek-v3 --machines rtx-4090-1 {asked}", status=1)
+    assert "none of them is planned" in printed
     assert compare("llama-3-8b", ["h100"], **ASKED).status == 0

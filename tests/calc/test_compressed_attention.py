@@ -120,14 +120,14 @@ def test_kernels_read_the_cache_and_do_the_work() -> None:
 
 def test_each_device_holds_all_of_a_cache() -> None:
     """No head can be cut of one vector for all: four devices keep what one keeps."""
-    found = device_memory.fit("deepseek-v4-flash", "dgx-h200", tensor=4, context=131_072)
-    asked = [line for line in str(found).splitlines() if "a sequence" in line]
+    fitted = device_memory.fit("deepseek-v4-flash", "dgx-h200", tensor=4, context=131_072)
+    asked = [line for line in str(fitted).splitlines() if "a sequence" in line]
     assert "17.84 MB + 6229 byte a token" in asked[0]
     windows = 43 * 128 * 512 * 2
     fixed = windows + transformer.compressor_memory(FLASH).m_as("byte")
     each = 21 * (512 * 2 + 132) / 4 + 20 * 512 * 2 / 128
     assert (round(fixed / 1e6, 2), each) == (17.84, 6229)
-    assert found.caches == device_memory.fit("deepseek-v4-flash", "dgx-h200", tensor=4).caches
+    assert fitted.caches == device_memory.fit("deepseek-v4-flash", "dgx-h200", tensor=4).caches
 
 
 def test_a_plan_tells_what_its_layers_do() -> None:
@@ -143,8 +143,8 @@ def test_a_plan_tells_what_its_layers_do() -> None:
 def read(tmp_path: Path) -> Callable[..., models.Transformer]:
     def of(**changed: Any) -> models.Transformer:
         path = tmp_path / "config.json"
-        given = {name: value for name, value in (CONFIG | changed).items() if value != "left out"}
-        path.write_text(json.dumps(given))
+        config = {name: value for name, value in (CONFIG | changed).items() if value != "left out"}
+        path.write_text(json.dumps(config))
         return families.load(path)
 
     return of

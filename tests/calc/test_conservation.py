@@ -76,17 +76,17 @@ def test_training_cuts_keys_and_values_into_as_many_slices_as_the_rest(slices: i
 
 def sizes(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
     """Return what is noted from now on: collectives of each part, their number and their bytes."""
-    found: dict[str, tuple[float, float]] = {}
+    messages: dict[str, tuple[float, float]] = {}
     add = Account.add_messages
 
     def noted(
         self: Account, part: str, count: Any, operation: str, size: Any, *more: Any, **named: Any
     ) -> None:
-        found[part] = float(count), float(size)
+        messages[part] = float(count), float(size)
         add(self, part, count, operation, size, *more, **named)
 
     monkeypatch.setattr(Account, "add_messages", noted)
-    return found
+    return messages
 
 
 LOADS = [
@@ -102,11 +102,11 @@ LOADS = [
 def test_slices_sum_the_vectors_of_all_tokens_of_a_copy(
     load: Tokens, data: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = sizes(monkeypatch)
+    messages = sizes(monkeypatch)
     job = Job.of(LLAMA, "dgx-h100", Layout(tensor=4, data=data))
     expectation.serving_pass(job, load)
     tokens = (load.writing * (1 + load.drafted) + load.reading) / data
-    assert found["tensor"] == (2 * LLAMA.layers, tokens * LLAMA.width * TWO_BYTES)
+    assert messages["tensor"] == (2 * LLAMA.layers, tokens * LLAMA.width * TWO_BYTES)
 
 
 @pytest.mark.parametrize("load", LOADS)
@@ -122,10 +122,10 @@ def test_the_bound_of_these_sums_grows_with_each_kind_of_token(load: Tokens) -> 
 def test_slices_sum_the_vectors_of_each_microbatch_there_and_back(
     context: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = sizes(monkeypatch)
+    messages = sizes(monkeypatch)
     layout = Layout(tensor=4, pipeline=2, data=2, context=context, microbatches=8)
     job = Job.of(LLAMA, "dgx-h100", layout)
     expectation.training_step(job, Batch(4096, sequences=3), bubble=0.0)
     blocks = 2 * LLAMA.layers / 2  # of a stage
     vectors = 3 * 4096 / context * LLAMA.width * TWO_BYTES
-    assert found["tensor"] == (2 * blocks * 8, vectors)
+    assert messages["tensor"] == (2 * blocks * 8, vectors)

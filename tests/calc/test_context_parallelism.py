@@ -18,8 +18,8 @@ BLOCKS = [(312, 300, 1.0), (312, 12.5, 24.5), (123, 112, 1.1), (275, 268, 1.0), 
 def test_the_blocks_of_ring_attentions_authors(
     rate: float, bandwidth: float, thousands: float
 ) -> None:
-    found = context_parallelism.ring_block(f"{rate} TFLOP/s", f"{bandwidth} GB/s").magnitude
-    assert found / 1000 == pytest.approx(thousands, abs=0.05 if thousands < 10 else 0.5)
+    block = context_parallelism.ring_block(f"{rate} TFLOP/s", f"{bandwidth} GB/s").magnitude
+    assert block / 1000 == pytest.approx(thousands, abs=0.05 if thousands < 10 else 0.5)
 
 
 def test_a_block_of_that_length_takes_as_long_as_its_message() -> None:
@@ -42,8 +42,8 @@ def test_rings_send_all_keys_and_heads_send_less_the_more_devices() -> None:
     assert rings[1] > rings[0]
     assert heads[1] < heads[0]
     # DeepSpeed counts 4 · N · h / P numbers, of as many heads of keys as of queries.
-    own = context_parallelism.ulysses_traffic(1 << 20, 32, 32, 128, 128, 64).m_as("byte")
-    assert own == pytest.approx(4 * (1 << 20) * 32 * 128 / 64 * 2, rel=1 / 60)
+    traffic = context_parallelism.ulysses_traffic(1 << 20, 32, 32, 128, 128, 64).m_as("byte")
+    assert traffic == pytest.approx(4 * (1 << 20) * 32 * 128 / 64 * 2, rel=1 / 60)
 
 
 # Yang et al. 2024, on H100s with 400 Gbit/s each: tokens, nodes, and seconds. The second is read in
@@ -69,10 +69,10 @@ def test_messages_hide_in_long_prompts_and_not_in_short_ones() -> None:
 
 def test_one_device_is_a_plain_prefill() -> None:
     model = models.get("llama-3-8b")
-    own = inference.ring_prefill(model, DGX, 4096, 1)
+    ring = inference.ring_prefill(model, DGX, 4096, 1)
     plain = inference.prefill(model, DGX.device, 4096)
-    assert own.lower == plain.lower
-    assert own.parts["links"].magnitude == 0
+    assert ring.lower == plain.lower
+    assert ring.parts["links"].magnitude == 0
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -50,12 +50,12 @@ def test_a_copied_entry_answers_as_the_entry_does(copied: Callable[[Any], Any]) 
 
 
 def test_an_entry_read_again_is_in_the_same_machine_and_another_by_its_key_is_not() -> None:
-    known = hardware.get("h100")
-    again = replace(known, name=known.name)  # another object that says the same
-    assert again is not known
-    assert machines.of(again) is machines.of(known)
+    entry = hardware.get("h100")
+    again = replace(entry, name=entry.name)  # another object that says the same
+    assert again is not entry
+    assert machines.of(again) is machines.of(entry)
     assert planned(device=again) == planned()
-    other = replace(known, year=known.year + 1)
+    other = replace(entry, year=entry.year + 1)
     assert machines.of(other).domain == 1
 
 
@@ -75,8 +75,8 @@ print(answer, end="")
 """
     for _ in range(draws(20)):
         asked = [sys.executable, "-c", program]
-        found = subprocess.run(asked, capture_output=True, text=True, check=True)
-        assert found.stdout == planned()
+        process = subprocess.run(asked, capture_output=True, text=True, check=True)
+        assert process.stdout == planned()
 
 
 def test_values_survive_copies_with_what_they_answer() -> None:

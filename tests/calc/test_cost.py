@@ -35,8 +35,8 @@ def test_the_carbon_of_llama_2(hours: float, power: float, tonnes: float) -> Non
     """The paper's table follows from the PUE and the grid of the first LLaMA's paper."""
     run = runs.get("llama-2-70b")
     used = energy.energy_of_run(quantity(power, "W"), quantity(hours, "h"))
-    found = cost.carbon(cost.facility_energy(used, run.pue), run.carbon_intensity)
-    assert found.m_as("t") == pytest.approx(tonnes, abs=0.011)  # two of its numbers are cut off
+    carbon = cost.carbon(cost.facility_energy(used, run.pue), run.carbon_intensity)
+    assert carbon.m_as("t") == pytest.approx(tonnes, abs=0.011)  # two of its numbers are cut off
 
 
 def test_accounts_of_carbon_that_state_their_factors() -> None:
@@ -44,8 +44,8 @@ def test_accounts_of_carbon_that_state_their_factors() -> None:
         used = cost.facility_energy(
             energy.energy_of_run(run.device_power, run.device_time), run.pue
         )
-        found = cost.carbon(used, run.carbon_intensity)
-        assert (found / run.carbon).m_as("") == pytest.approx(1, abs=2e-4)
+        carbon = cost.carbon(used, run.carbon_intensity)
+        assert (carbon / run.carbon).m_as("") == pytest.approx(1, abs=2e-4)
 
 
 def test_llama_3_1_emitted_as_much_for_its_energy_as_llama_2() -> None:
@@ -53,8 +53,8 @@ def test_llama_3_1_emitted_as_much_for_its_energy_as_llama_2() -> None:
     earlier, run = runs.get("llama-2-70b"), runs.get("llama-3-1-405b")
     for hours, tonnes in ((1.46e6, 420), (7.0e6, 2040), (30.84e6, 8930)):
         used = energy.energy_of_run(run.device_power, quantity(hours, "h"))
-        found = cost.carbon(cost.facility_energy(used, earlier.pue), earlier.carbon_intensity)
-        assert found.m_as("t") == pytest.approx(tonnes, rel=0.035)
+        carbon = cost.carbon(cost.facility_energy(used, earlier.pue), earlier.carbon_intensity)
+        assert carbon.m_as("t") == pytest.approx(tonnes, rel=0.035)
     assert run.carbon == quantity("8930 t")
 
 

@@ -105,8 +105,8 @@ def test_sums_across_servers_are_expected_of_sums_not_of_gathers(devices: int) -
     h100, h200 = map(machines.get, ("dgx-h100", "dgx-h200"))
     for size in (512e3, 2**30):
         expected = curves.times("all_reduce", size, devices, h100)
-        [found] = curves.times("all_reduce", size, devices, h200)
-        assert min(expected) <= found <= max(expected)
+        [seconds] = curves.times("all_reduce", size, devices, h200)
+        assert min(expected) <= seconds <= max(expected)
     for name in ("dgx-h200", "dgx-b200", "hgx-b300"):
         [(_, used)] = curves.predicted("all_reduce", 64e3, devices, machines.get(name))
         assert {each.operation for each in used} == {"all_reduce"}
@@ -125,11 +125,11 @@ def test_a_short_gather_in_a_server_is_expected_of_gathers() -> None:
 @pytest.mark.parametrize("machine", ["dgx-h100", "dgx-h200", "dgx-b200", "gb200-nvl72", "dgx-a100"])
 @pytest.mark.parametrize("operation", curves.OPERATIONS)
 def test_no_expectation_jumps_where_a_curve_begins(operation: str, machine: str) -> None:
-    place = machines.get(machine)
+    entry = machines.get(machine)
     begins = {int(each.sizes[0]) for each in curves.load()}
     for devices, begin in itertools.product((8, 16, 64, 144), begins):
         above, below = (
-            curves.times(operation, size, devices, place) for size in (begin, begin - 1)
+            curves.times(operation, size, devices, entry) for size in (begin, begin - 1)
         )
         assert below == pytest.approx(above, rel=1e-2 if begin > 1000 else 0.2)
 
@@ -157,9 +157,9 @@ def test_another_number_of_devices_against_what_was_measured_of_it() -> None:
         ("gb300-nvl72", 64, 16, 930.48e9, 0.05),
     ):
         size = gibibytes * 2**30
-        [found] = curves.times("all_reduce", size, devices, machines.get(machine))
+        [seconds] = curves.times("all_reduce", size, devices, machines.get(machine))
         measured = 2 * (devices - 1) / devices * size / bus
-        assert found == pytest.approx(measured, rel=error), machine
+        assert seconds == pytest.approx(measured, rel=error), machine
 
 
 def test_an_exchange_grows_with_what_leaves_a_domain() -> None:
@@ -175,11 +175,11 @@ def test_latency_grows_with_the_levels_of_a_tree_and_the_length_of_a_ring() -> N
     """A sum in 512 servers: ten rounds where four have three. A gather in 64: 64, not two."""
     h100, h200 = machines.get("dgx-h100"), machines.get("dgx-h200")
     four = curves.get("allreduce-32xh100-xe9680")
-    [found] = curves.times("all_reduce", 8, 4096, h100)
-    assert found == pytest.approx(four.times[0] * 10 / 3, rel=0.01)
+    [seconds] = curves.times("all_reduce", 8, 4096, h100)
+    assert seconds == pytest.approx(four.times[0] * 10 / 3, rel=0.01)
     gathered = curves.get("allgather-16gpu-dwsflex-gke")
-    [found] = curves.times("all_gather", 1024, 512, h200)
-    assert found == pytest.approx(gathered.times[0] * 64 / 2, rel=0.05)
+    [seconds] = curves.times("all_gather", 1024, 512, h200)
+    assert seconds == pytest.approx(gathered.times[0] * 64 / 2, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,8 @@ def test_bus_bandwidths_are_those_of_sizes_and_times() -> None:
             devices, bus = int(row["devices"]), float(row["bus_bandwidth"])
             passes = 2 if row["operation"] == "all_reduce" else 1
             factor = passes * (devices - 1) / devices
-            found = factor * float(row["size_bytes"]) / float(row["time_seconds"])
-            if abs(found - bus) > 0.02 * bus + 6e6:  # printed to 0.01 GB/s
+            bandwidth = factor * float(row["size_bytes"]) / float(row["time_seconds"])
+            if abs(bandwidth - bus) > 0.02 * bus + 6e6:  # printed to 0.01 GB/s
                 wrong.append((row["curve"], row["size_bytes"]))
     assert not wrong
 
@@ -252,10 +252,10 @@ def test_every_curve_names_its_source() -> None:
 def test_starts_are_of_networks_not_of_how_fast_links_are() -> None:
     """EFA starts later than InfiniBand; a B200 starts as an H100 does, on links twice as fast."""
     size = 2.0**20
-    efa, own = (machines.get(key) for key in ("aws-p5", "dgx-h100"))
+    efa, infiniband = (machines.get(key) for key in ("aws-p5", "dgx-h100"))
     over_efa, over_infiniband = (
         curves.times("all_reduce", size, 32, machine, without="allreduce-32xh100-of-64")
-        for machine in (efa, own)
+        for machine in (efa, infiniband)
     )
     assert min(over_efa) > 3 * max(over_infiniband)
     short, long = 2.0**18, 2.0**32
@@ -282,11 +282,11 @@ def test_spreads_are_those_of_sources_left_out_and_hold_of_others() -> None:
 
 
 def test_the_nearest_curve_predicts_one_left_out_best() -> None:
-    found = left_out.left_out()
-    assert len(found) == 26
+    rows = left_out.left_out()
+    assert len(rows) == 26
 
     def error(name: str) -> float:
-        return float(median(getattr(each, name) for each in found))
+        return float(median(getattr(each, name) for each in rows))
 
     assert error("nearest") < 0.15
     assert error("nearest") < min(error(name) for name in ("line", "two_pieces", "three_pieces"))

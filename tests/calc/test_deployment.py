@@ -62,8 +62,8 @@ def test_a_command_starts_what_is_planned(
     assert pool.count > 1
     assert not copies or int(options[copies]) == pool.count
     assert "Qwen/Qwen3-32B" in options
-    told = plan.deployment(engine).text()
-    assert copies or f"# {pool.count} times" in told
+    script = plan.deployment(engine).text()
+    assert copies or f"# {pool.count} times" in script
 
 
 def test_a_draft_and_small_formats_are_started_and_quoted() -> None:
@@ -87,7 +87,7 @@ def test_two_pools_are_a_command_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "told"),
+    ("engine", "sentence"),
     [
         ("ollama", "an engine 'ollama' are not in the data: those of vLLM, SGLang, TensorRT-LLM"),
         ("vllm 0.5.4", "the options of vLLM 0.5.4 are not in the data: those of 0.9 to 0.33"),
@@ -96,8 +96,8 @@ def test_two_pools_are_a_command_each() -> None:
         ("trtllm", "TensorRT-LLM 1.2 has no option for the format of keys and values"),
     ],
 )
-def test_what_is_not_known_is_one_sentence(engine: str, told: str) -> None:
-    with pytest.raises(InputError, match=told) as refused:
+def test_what_is_not_known_is_one_sentence(engine: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence) as refused:
         planned(**DRAFT).deployment(engine)
     assert "\n" not in str(refused.value)
 
@@ -106,13 +106,13 @@ def test_weights_that_nobody_makes_at_the_start_are_named() -> None:
     lines = planned(weights="int4").deployment("vllm").lines
     assert "planned with vLLM 0.24.0, options of vLLM 0.24.0" in lines[0]
     assert "options of vLLM 0.19" in planned().deployment("vllm 0.19").lines[0]
-    told = "W4A16 (feed-forward, attention) and BF16 (others)"
-    assert f"# take a checkpoint of Qwen3 32B with weights in {told}" in lines
+    formats = "W4A16 (feed-forward, attention) and BF16 (others)"
+    assert f"# take a checkpoint of Qwen3 32B with weights in {formats}" in lines
 
 
 def test_a_model_without_a_name_on_the_hub_is_a_place_to_fill() -> None:
-    told = planned("mpt-7b").deployment("vllm").text()
-    assert "# put the path of MPT 7b in the place of MODEL" in told
+    script = planned("mpt-7b").deployment("vllm").text()
+    assert "# put the path of MPT 7b in the place of MODEL" in script
     assert planned("meta-llama/Llama-3.1-8B").deployment("vllm").commands[0].split()[2] == (
         "meta-llama/Llama-3.1-8B"
     )
@@ -139,12 +139,12 @@ def test_every_option_is_known_to_be_filled_in() -> None:
 
 
 def test_the_command_line_prints_a_script(command: Command) -> None:
-    given = [f"--{name}={value}" for name, value in SERVICE.items()]
+    options = [f"--{name}={value}" for name, value in SERVICE.items()]
     lines = command.prints(
-        "plan-service", "qwen-3-32b", "dgx-h100", *given, "--write", "vllm"
+        "plan-service", "qwen-3-32b", "dgx-h100", *options, "--write", "vllm"
     ).splitlines()
     assert lines[0].startswith("# Qwen3 32B: ")
     assert lines[-1].startswith("vllm serve Qwen/Qwen3-32B --tensor-parallel-size ")
     assert "are not in the data" in command.refuses(
-        "plan-service", "qwen-3-32b", "h100", *given, "--write=vllm 0.1"
+        "plan-service", "qwen-3-32b", "h100", *options, "--write=vllm 0.1"
     )

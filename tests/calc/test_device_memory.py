@@ -108,8 +108,8 @@ def test_rows_that_nothing_is_fitted_to_judge() -> None:
 
 
 def test_other_versions_and_engines_are_held_to_what_is_known() -> None:
-    told = [row for row in JUDGED if row not in PROFILED and row.within is not None]
-    assert sum(bool(row.within) for row in told) >= 0.9 * len(told)
+    others = [row for row in JUDGED if row not in PROFILED and row.within is not None]
+    assert sum(bool(row.within) for row in others) >= 0.9 * len(others)
 
 
 def test_checkpoints_of_each_format_are_near_their_logs() -> None:
@@ -147,7 +147,7 @@ def test_states_in_fp32_make_the_blocks_of_the_log() -> None:
         asked = {"kv": "fp8", "weights": "fp8", "tensor": tensor, "device": "h200"}
         answer = fitted("qwen-3-5-27b", **asked)
         assert answer.block == 1568
-        assert not any("States are taken" in told for told in answer.caveats)
+        assert not any("States are taken" in caveat for caveat in answer.caveats)
 
 
 def test_a_state_has_two_blocks_where_prefixes_are_kept() -> None:
@@ -167,8 +167,8 @@ def test_what_the_log_of_a_version_prints_is_told() -> None:
     """About 55 000 tokens of about 50 GiB, where the next version prints 525 000."""
     asked = {"device": "a100", "weights": "awq", "utilization": 0.9, "context": 262_144}
     older, newer = (fitted("gemma-4-31b", **asked, software=f"vllm 0.{n}") for n in (20, 21))
-    (told,) = [each for each in older.assumptions if "KV cache size" in each]
-    printed = int(told.split(" tokens as")[0].split()[-1])
+    (sentence,) = [each for each in older.assumptions if "KV cache size" in each]
+    printed = int(sentence.split(" tokens as")[0].split()[-1])
     assert printed == pytest.approx(55_000, rel=0.1)
     assert older.tokens > 10 * printed
     assert not any("KV cache size" in each for each in newer.assumptions)
@@ -203,11 +203,11 @@ def test_what_a_name_leaves_open_is_in_the_interval() -> None:
 
 
 def test_every_number_has_its_source() -> None:
-    known = bibliography()
+    keys = bibliography()
     for software in ("vllm 0.10", "vllm 0.17", "vllm 0.18", "vllm 0.21", "sglang"):
         for name, record in engines.get(software).records.items():
-            assert record.provenance.source in known, f"{software}: {name}"
-    assert {row.conditions["source_key"] for row in rows()} <= set(known)
+            assert record.provenance.source in keys, f"{software}: {name}"
+    assert {row.conditions["source_key"] for row in rows()} <= set(keys)
 
 
 def test_the_benchmark_has_a_line_for_each_row() -> None:
@@ -251,12 +251,12 @@ def test_versions_differ_by_their_samplers() -> None:
 
 
 def test_a_device_of_which_no_log_is_known_has_a_wider_error() -> None:
-    known = device_memory.fit("llama-3-8b", "l40s")
+    logged = device_memory.fit("llama-3-8b", "l40s")
     other = device_memory.fit("llama-3-8b", "rtx-4090")
-    told = device_memory.fit("llama-3-8b", "rtx-4090", memory="23.52 GiB")
-    assert other.error > known.error == told.error
+    stated = device_memory.fit("llama-3-8b", "rtx-4090", memory="23.52 GiB")
+    assert other.error > logged.error == stated.error
     assert "no log of this one was read" in other.explain().replace("\n  ", " ")
-    assert told.visible.m_as("GiB") == pytest.approx(23.52)
+    assert stated.visible.m_as("GiB") == pytest.approx(23.52)
     account = device_memory.fit("qwen-2.5-7b", "a10g", context=8192)
     assert str(account.visible) == "22 GiB"
     assert "Programs find 22 GiB of 24 GiB, by an account of it." in account.assumptions
@@ -328,9 +328,9 @@ def test_mistakes_are_one_sentence(asked: dict[str, object], sentence: str) -> N
 
 
 def lacks(**asked: object) -> Lacks:
-    found = fitted(**asked).lacks  # type: ignore[arg-type]
-    assert found is not None
-    return found
+    lack = fitted(**asked).lacks  # type: ignore[arg-type]
+    assert lack is not None
+    return lack
 
 
 def test_what_does_not_fit_is_an_answer_with_its_parts() -> None:
@@ -355,9 +355,9 @@ def test_what_does_not_fit_is_an_answer_with_its_parts() -> None:
 def test_every_way_to_fit_holds_what_it_says(
     asked: dict[str, object], ways: list[dict[str, object]]
 ) -> None:
-    told = lacks(**asked).ways
-    assert [way.settings for way in told] == ways
-    for way in told:
+    offered = lacks(**asked).ways
+    assert [way.settings for way in offered] == ways
+    for way in offered:
         tried = fitted(**{**asked, **way.settings})  # type: ignore[arg-type]
         assert tried.fits, way.told
         assert f"{tried.sequences:.2f} sequences" in way.told
@@ -391,9 +391,9 @@ def test_a_model_that_nothing_holds() -> None:
     shape = models.from_shape(
         80, 65536, 512, kv_heads=64, feed_forward_width=262144, vocabulary=128000, context=8192
     )
-    found = device_memory.fit(shape, "t4")
-    assert found.lacks is not None
-    assert not found.lacks.ways
+    answer = device_memory.fit(shape, "t4")
+    assert answer.lacks is not None
+    assert not answer.lacks.ways
 
 
 # --- programs without rules ---
@@ -409,11 +409,11 @@ def test_a_program_without_rules_has_its_share_for_weights_and_caches() -> None:
 @pytest.mark.parametrize("tensor", [1, 2])
 def test_a_share_of_what_is_free_is_taken_after_all_else(tensor: int) -> None:
     asked = {"model": "llama-3-70b", "software": "tensorrt-llm", "tensor": tensor}
-    found, half = (fitted(**asked, weights="fp8", utilization=share) for share in (None, 0.45))
-    free = found.visible - sum((part.memory for part in found.parts), quantity(0, "GiB"))
-    assert found.caches.m_as("GiB") == pytest.approx(0.9 * free.m_as("GiB"))
+    whole, half = (fitted(**asked, weights="fp8", utilization=share) for share in (None, 0.45))
+    free = whole.visible - sum((part.memory for part in whole.parts), quantity(0, "GiB"))
+    assert whole.caches.m_as("GiB") == pytest.approx(0.9 * free.m_as("GiB"))
     assert half.caches.m_as("GiB") == pytest.approx(0.45 * free.m_as("GiB"))
-    assert found.room < found.visible
+    assert whole.room < whole.visible
 
 
 def test_what_such_a_program_lacks_is_enough() -> None:
@@ -443,11 +443,11 @@ def test_a_version_before_the_first_is_counted_as_that() -> None:
 
 
 def test_a_configuration_of_ones_own(written: Written, command: Command) -> None:
-    known = json.loads((Path(__file__).parent / "configs.json").read_text(encoding="utf-8"))
-    path = written(json.dumps(known["qwen-3-30b-a3b"]), "config.json")
+    configs = json.loads((Path(__file__).parent / "configs.json").read_text(encoding="utf-8"))
+    path = written(json.dumps(configs["qwen-3-30b-a3b"]), "config.json")
     asked = "h100 --software 'vllm 0.19' --context 8192 --weights bf16"
-    told = command.facts("fit", str(path), *shlex.split(asked))
-    assert told["tokens"] == fitted("qwen-3-30b-a3b").tokens
+    facts = command.facts("fit", str(path), *shlex.split(asked))
+    assert facts["tokens"] == fitted("qwen-3-30b-a3b").tokens
 
 
 def test_the_command(command: Command) -> None:
@@ -455,20 +455,20 @@ def test_the_command(command: Command) -> None:
     printed = command.prints(line)
     assert "on 2 NVIDIA H100 SXM5 80 GB by vLLM 0.24" in printed
     assert "outside of torch" in printed
-    told = command.facts(*line.split())
-    assert told["tokens"] == fitted(software="vllm 0.24", tensor=2, utilization=0.95).tokens
-    assert [part["name"] for part in told["parts"]] == [
+    facts = command.facts(*line.split())
+    assert facts["tokens"] == fitted(software="vllm 0.24", tensor=2, utilization=0.95).tokens
+    assert [part["name"] for part in facts["parts"]] == [
         "weights",
         "largest step",
         "outside of torch",
         "graphs",
     ]
-    told = json.loads(
+    facts = json.loads(
         command.prints("fit llama-3-70b h100 --software 'vllm 0.19' --json", status=1)
     )
-    assert told["fits"] is False
-    assert len(told["parts"]) == 3
-    assert told["ways"][-1]["settings"] == {"tensor": 2}
+    assert facts["fits"] is False
+    assert len(facts["parts"]) == 3
+    assert facts["ways"][-1]["settings"] == {"tensor": 2}
 
 
 def test_a_part_says_its_kind_its_source_and_its_note() -> None:
@@ -491,11 +491,11 @@ def test_eager_leaves_what_graphs_would_take() -> None:
 
 def test_a_sequence_of_a_hybrid_takes_something_fixed_and_something_a_token() -> None:
     """Count by hand 12 layers of 2 heads of 256 in BF16, and 36 states of 32 by 128 by 128."""
-    found = device_memory.fit(
+    taken = device_memory.fit(
         "qwen-3-next-80b-a3b", "dgx-h100", "vllm 0.19", tensor=2
     ).start.of_a_sequence()
-    assert found is not None
-    fixed, each = found
+    assert taken is not None
+    fixed, each = taken
     assert each == 12 * 2 * 256 * 2 * 2 / 2
     states, convolutions = 32 * 128 * 128, 3 * (2 * 16 * 128 + 32 * 128)
     assert fixed == 36 * (states + convolutions) * 2 / 2
@@ -525,11 +525,11 @@ def test_a_program_without_rules_holds_a_head_of_keys_on_every_slice() -> None:
     """Four heads on eight slices are held twice; stages share out the layers."""
     head = 2 * 128 * 48 * 2 * 8192
     for tensor, stages, heads in ((1, 1, 4), (4, 1, 1), (8, 1, 1), (2, 2, 2 / 2)):
-        found = fitted(
+        answer = fitted(
             "qwen-3-30b-a3b", device="dgx-h100", software="gpt-fast", tensor=tensor, stages=stages
         )
-        assert found.start.rules is None
-        assert found.start.taken(8192) == pytest.approx(heads * head)
+        assert answer.start.rules is None
+        assert answer.start.taken(8192) == pytest.approx(heads * head)
 
 
 def test_a_block_of_the_widest_tokens_holds_the_largest_state() -> None:

@@ -40,17 +40,17 @@ MEASURED_IN = {
 @cache
 def fields() -> dict[tuple[str, str], Quantity]:
     """Every published field of every device, but sparse peaks: those are twice the dense ones."""
-    found = {}
+    quantities = {}
     for key in EVERY:
         device = hardware.get(key)
         for name, record in device.records.items():
             if record.provenance.kind != "unpublished":
-                found[key, name] = record.quantity
+                quantities[key, name] = record.quantity
         for table in PEAKS:
             for dtype, record in device.peaks[table].items():
                 if record.provenance.kind != "unpublished":
-                    found[key, f"{table} {dtype}"] = record.quantity
-    return found
+                    quantities[key, f"{table} {dtype}"] = record.quantity
+    return quantities
 
 
 def peaks(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -67,21 +67,23 @@ def peaks(parts: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 @cache
 def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
     """Return the same fields, computed here, each with its unit."""
-    found = {}
+    made_of_parts = {}
     for key, parts in PARTS.items():
         for name, value in parts.items():
             for table in value if name in PEAKS else ():
                 for dtype, peak in peaks(table):
                     unit = "TOP/s" if dtype.startswith("int") else "TFLOP/s"
-                    found[key, f"{name} {dtype}"] = (peak, unit)
+                    made_of_parts[key, f"{name} {dtype}"] = (peak, unit)
             if name in MEASURED_IN:
-                found[key, name] = (product(value), MEASURED_IN[name])
-    return found
+                made_of_parts[key, name] = (product(value), MEASURED_IN[name])
+    return made_of_parts
 
 
 def test_every_name_in_the_list_of_parts_is_of_a_field() -> None:
-    known = {*PEAKS, *MEASURED_IN}
-    wrong = [f"{key} {name}" for key, parts in PARTS.items() for name in parts if name not in known]
+    field_names = {*PEAKS, *MEASURED_IN}
+    wrong = [
+        f"{key} {name}" for key, parts in PARTS.items() for name in parts if name not in field_names
+    ]
     assert not wrong, "tests/parts.toml has parts of these, which are not asked for; delete them"
 
 
@@ -127,15 +129,15 @@ def test_what_is_missing_is_said_with_its_file_its_table_and_its_line() -> None:
 
 @for_each(EVERY)
 def test_the_parts_make_the_device(key: str) -> None:
-    parts, found = by_parts(), fields()
-    missing = [to_write(*name) for name in found if name[0] == key and name not in parts]
+    parts, stored = by_parts(), fields()
+    missing = [to_write(*name) for name in stored if name[0] == key and name not in parts]
     assert not missing, "\n".join(missing)
     wrong = [
         f"calc/data/accelerators.toml has {value} as {name} of {key}; its parts under"
         f" [devices.{key}] in tests/parts.toml make"
         f" {parts[key, name][0]:.6g} {parts[key, name][1]}: read its source again, and mend the one"
         " that is not as it says"
-        for (device, name), value in found.items()
+        for (device, name), value in stored.items()
         if device == key
         and value.m_as(parts[key, name][1]) != pytest.approx(parts[key, name][0], rel=ROUNDING)
     ]

@@ -25,29 +25,29 @@ def test_signs_of_published_gains_are_right() -> None:
 
 
 def test_the_number_of_tokens_is_chosen_and_none_gains_more() -> None:
-    found = plan(
+    planned = plan(
         "qwen-3-5-27b", "rtx-5090", draft="mtp", software="llama.cpp", weights="q4_k_m", **ASKED
     )
-    drafting = found.drafting
+    drafting = planned.drafting
     assert drafting is not None
     assert drafting.best.gain == max(one.gain for one in drafting.gains)
     assert drafting.verdict == "yes"
-    assert "drafts by mtp: yes" in str(found)
+    assert "drafts by mtp: yes" in str(planned)
     low, high = drafting.around
     assert low < drafting.best.gain < high
 
 
 def test_what_loses_is_said_to_lose() -> None:
-    found = plan("qwen-3-5-27b", "apple-m3-ultra", draft="mtp", weights="q6_k", **ASKED).drafting
-    assert found is not None
-    assert found.verdict == "no"
-    assert ": no, " in found.told
+    drafting = plan("qwen-3-5-27b", "apple-m3-ultra", draft="mtp", weights="q6_k", **ASKED).drafting
+    assert drafting is not None
+    assert drafting.verdict == "no"
+    assert ": no, " in drafting.told
 
 
 def test_what_is_not_expected_has_no_verdict() -> None:
-    found = plan("llama-3-8b", "a10g", draft="eagle3", **ASKED)
-    assert found.drafting is None
-    assert any("Whether drafts pay" in caveat for caveat in found.caveats)
+    planned = plan("llama-3-8b", "a10g", draft="eagle3", **ASKED)
+    assert planned.drafting is None
+    assert any("Whether drafts pay" in caveat for caveat in planned.caveats)
 
 
 def test_text_that_is_accepted_less_gains_less() -> None:

@@ -102,11 +102,11 @@ def test_lines_of_each_engine_are_read(
 
 
 def test_expected_is_what_fit_says_started_alike(tmp_path: Path) -> None:
-    found = engine_logs.explain("llama-3.1-8b", "h100", written(tmp_path, VLLM))
+    explained = engine_logs.explain("llama-3.1-8b", "h100", written(tmp_path, VLLM))
     memory = device_memory.fit("llama-3.1-8b", "h100", "vllm 0.19", utilization=0.95, context=8192)
-    assert found.memory.tokens == memory.tokens
-    assert all(off is None or abs(off) < 0.01 for off in map(found.off, found.log.lines))
-    assert "within 10%" in found.answer
+    assert explained.memory.tokens == memory.tokens
+    assert all(off is None or abs(off) < 0.01 for off in map(explained.off, explained.log.lines))
+    assert "within 10%" in explained.answer
     other = engine_logs.explain("llama-3.1-8b", "h100", written(tmp_path, VLLM), utilization=0.5)
     assert other.memory.start.utilization == 0.5
     assert "keys and values is 58.1" in other.answer or "expected" in other.answer
@@ -121,8 +121,8 @@ def test_the_command_prints_lines_and_facts(command: Command, tmp_path: Path) ->
 
 def test_a_log_that_is_cut_or_of_another_program_is_told(tmp_path: Path, command: Command) -> None:
     cut = "\n".join(VLLM.splitlines()[:3])
-    found = engine_logs.explain("llama-3.1-8b", "h100", written(tmp_path, cut))
-    assert "ends before caches are taken" in found.caveats[0]
+    explained = engine_logs.explain("llama-3.1-8b", "h100", written(tmp_path, cut))
+    assert "ends before caches are taken" in explained.caveats[0]
     with pytest.raises(InputError, match="no line on memory"):
         engine_logs.read(written(tmp_path, "all is well\n"))
     assert "llama-9" in command.refuses(f"fit llama-9 h100 --log {written(tmp_path, VLLM)}")
@@ -139,9 +139,9 @@ def test_the_most_sequences_of_a_model_with_states_are_its_blocks(
     assert line["expected"] == pytest.approx(856, rel=0.03)
     facts = command.facts(f"{asked} --json")
     assert facts["most_sequences"] == facts["blocks"] == line["expected"]
-    told = " ".join(command.prints(f"{asked} --explain").split())
-    assert "does not start with steps of 1024 sequences, each of which needs a block for" in told
-    assert f"--max-num-seqs {facts['blocks']} or fewer" in told
+    printed = " ".join(command.prints(f"{asked} --explain").split())
+    assert "does not start with steps of 1024 sequences, each of which needs a block for" in printed
+    assert f"--max-num-seqs {facts['blocks']} or fewer" in printed
     few = " ".join(command.prints(f"{asked} --sequences 64 --explain").split())
     assert "does not start" not in few
     assert device_memory.fit("qwen-3-8b", "h100", "vllm").most_sequences is None

@@ -53,7 +53,7 @@ def changes(part: ast.expr, text: Callable[[ast.expr], str]) -> Iterator[str]:
             yield f"({text(no)}) if {text(condition)} else ({text(yes)})"
 
 
-def wrong_formulas(formula: ast.expr, own: list[str]) -> Iterator[str]:
+def wrong_formulas(formula: ast.expr, symbols: list[str]) -> Iterator[str]:
     """The formula with one part changed: a sign, a power, a factor, operands, a function."""
     source = ast.unparse(formula).encode()
     tree = ast.parse(source, mode="eval").body
@@ -72,32 +72,32 @@ def wrong_formulas(formula: ast.expr, own: list[str]) -> Iterator[str]:
             others += [f"({left}) {sign} ({right})" for sign in "<>" if sign not in text(part)]
         elif part not in compared:  # twice as much may well be more than zero, too
             others += changes(part, text)
-        if isinstance(part, ast.Name) and part.id in own and len(own) > 1:
-            others.append(own[own.index(part.id) - 1])
+        if isinstance(part, ast.Name) and part.id in symbols and len(symbols) > 1:
+            others.append(symbols[symbols.index(part.id) - 1])
         for other in others:
             start, end = source[: part.col_offset].decode(), source[part.end_col_offset :].decode()
             yield f"{start}({other}){end}"
 
 
 def wrong_equations(equation: Equation) -> Iterator[tuple[str, Equation]]:
-    own = list(names(equation.law).values())
+    symbols = list(names(equation.law).values())
     for name, formula in equation.formulas.items():
-        for wrong in wrong_formulas(formula, own):
+        for wrong in wrong_formulas(formula, symbols):
             changed = ast.parse(wrong, mode="eval").body
             yield wrong, replace(equation, formulas={**equation.formulas, name: changed})
 
 
 @cache
 def results(name: str) -> list[tuple[dict[str, float], Any]]:
-    return [(place, result_of(LAWS[name], place)) for place in points(LAWS[name])]
+    return [(point, result_of(LAWS[name], point)) for point in points(LAWS[name])]
 
 
 def is_noticed(name: str, wrong: Equation) -> bool:
     try:
         return not all(
             agrees(result, relation, value)
-            for place, result in results(name)
-            for relation, value in wrong.values(place)
+            for point, result in results(name)
+            for relation, value in wrong.values(point)
         )
     except (ArithmeticError, NameError, TypeError):
         return True

@@ -54,8 +54,8 @@ def test_no_measured_exchange_is_faster_than_its_bound() -> None:
             rate = machine.ports.m_as("byte/s")
         else:
             rate = machine.bandwidth.m_as("byte/s")
-        for place, time in enumerate(curve.times):
-            assert time > curve.smallest * 2**place / rate, curve
+        for index, time in enumerate(curve.times):
+            assert time > curve.smallest * 2**index / rate, curve
 
 
 @pytest.mark.parametrize("devices", [2, 8, 64, 144])
@@ -75,9 +75,9 @@ def exchange(software: str, machine: str, devices: int) -> expectation.Parts:
 
 
 def test_a_step_takes_the_exchange_of_its_own_program() -> None:
-    own = exchange("sglang", "dgx-h200", 8)
-    assert "among 8 h200" in str(own.origins["experts"][0])
-    assert 58 * 20e-6 < own["experts"].m_as("s") < 58 * 60e-6
+    exchanged = exchange("sglang", "dgx-h200", 8)
+    assert "among 8 h200" in str(exchanged.origins["experts"][0])
+    assert 58 * 20e-6 < exchanged["experts"].m_as("s") < 58 * 60e-6
     across = exchange("sglang", "dgx-h200", 16)
     assert "messages as on NVIDIA H100" in across.kin
     other = exchange("vllm", "dgx-h200", 8)  # which calls what it is told to

@@ -25,13 +25,13 @@ V3 = models.get("deepseek-v3")
 
 def low_latency() -> dict[int, dict[str, float]]:
     """Return DeepEP's measured times of 128 tokens on H800s, by the number of devices."""
-    found = {}
+    measured = {}
     for row in published.rows("collective"):
         if row.id.startswith("deepep-v1-lowlat"):
             devices = row.number("num_devices")
             assert devices
-            found[int(devices)] = row.measured
-    return found
+            measured[int(devices)] = row.measured
+    return measured
 
 
 def test_bytes_are_those_that_a_benchmark_divides_by_its_time() -> None:
@@ -63,9 +63,9 @@ def test_devices_reached_against_different_experts() -> None:
     for devices in (4, 8, 32):
         chosen = np.array([rng.permutation(256)[:8] for _ in range(4000)]) * devices // 256
         reached = np.mean([len(set(row)) for row in chosen])
-        found = experts.devices_reached(8, devices).magnitude
-        assert found == pytest.approx(reached, rel=0.025)
-        assert found < reached * 1.003
+        mean = experts.devices_reached(8, devices).magnitude
+        assert mean == pytest.approx(reached, rel=0.025)
+        assert mean < reached * 1.003
     assert experts.devices_reached(8, 1).magnitude == 1
 
 
@@ -81,8 +81,8 @@ def test_what_is_dropped_against_a_simulation(factor: float) -> None:
     rng = np.random.default_rng(3)
     loads = rng.multinomial(64 * 64, np.full(64, 1 / 64), size=2000)
     dropped = np.maximum(loads - factor * 64, 0).sum() / loads.sum()
-    found = experts.dropped_share(64, factor).magnitude
-    assert found == pytest.approx(dropped, rel=0.08, abs=3e-4)
+    share = experts.dropped_share(64, factor).magnitude
+    assert share == pytest.approx(dropped, rel=0.08, abs=3e-4)
 
 
 def test_experts_are_bound_by_arithmetic_from_the_critical_tokens_on() -> None:
@@ -118,20 +118,20 @@ def test_published_deployments(
 
 def test_one_device_is_a_plain_decode() -> None:
     mixtral = models.get("mixtral-8x7b")
-    own = inference.expert_decode(mixtral, DGX, 2048, 16, 1, Formats())
+    alone = inference.expert_decode(mixtral, DGX, 2048, 16, 1, Formats())
     plain = inference.decode(mixtral, DGX.device, 2048, 16)
-    assert own.parts["links"].magnitude == 0
+    assert alone.parts["links"].magnitude == 0
     for part in ("compute", "memory"):
-        assert own.parts[part].m_as("s") == pytest.approx(plain.parts[part].m_as("s"))
+        assert alone.parts[part].m_as("s") == pytest.approx(plain.parts[part].m_as("s"))
 
 
 def test_more_devices_read_fewer_weights_and_arrays_work() -> None:
     few, many = (inference.expert_decode(V3, DGX, 4096, 64, n).traffic for n in (32, 256))
     assert many < few
-    found = inference.expert_decode(V3, DGX, 4096, quantity([32, 64], ""), 64)
-    assert found.lower.shape == (2,)
-    assert found.expected is None
-    assert "one point" in found.not_expected
+    step = inference.expert_decode(V3, DGX, 4096, quantity([32, 64], ""), 64)
+    assert step.lower.shape == (2,)
+    assert step.expected is None
+    assert "one point" in step.not_expected
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -150,10 +150,10 @@ def test_what_cannot_be_is_refused() -> None:
 def test_the_fullest_experts_against_a_simulation(batch: int, devices: int) -> None:
     rng = np.random.default_rng(3)
     held = 256 // devices
-    found = []
+    fullest = []
     for _ in range(400):
         woken = np.unique([rng.permutation(256)[:8] for _ in range(batch)])
-        found.append(np.bincount(woken // held, minlength=devices).max())
+        fullest.append(np.bincount(woken // held, minlength=devices).max())
     mean = experts.experts_used(256, 8 / 256, batch) / devices
     law = experts.fullest_experts(mean, held, devices).magnitude
-    assert law == pytest.approx(np.mean(found), rel=0.12 if mean >= 1 else 0.25)
+    assert law == pytest.approx(np.mean(fullest), rel=0.12 if mean >= 1 else 0.25)

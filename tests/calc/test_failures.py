@@ -29,8 +29,8 @@ def test_compute_optimal_models_of_the_paper(
     parameters: float, operations: float, tokens: float
 ) -> None:
     """Twenty tokens a parameter, rounded from up to 22."""
-    found = training.compute_optimal_tokens(parameters).m_as("token")
-    assert found == pytest.approx(tokens, rel=0.12)
+    by_law = training.compute_optimal_tokens(parameters).m_as("token")
+    assert by_law == pytest.approx(tokens, rel=0.12)
     size = training.compute_optimal_parameters(quantity(operations, "FLOP"))
     assert size.m_as("param") == pytest.approx(parameters, rel=0.06)
 
@@ -64,8 +64,8 @@ def test_least_work_for_a_loss_is_the_best_of_all_sizes(fit: tuple[float, ...]) 
 @pytest.mark.parametrize(("failures", "minutes"), [("24 h", 117), ("6 h", 57), ("15 min", 9.1)])
 def test_intervals_that_daly_published(failures: str, minutes: float) -> None:
     """Checkpoints of 5 min [Daly 2006, figures 3 to 5]."""
-    found = training.checkpoint_interval("5 min", failures).m_as("min")
-    assert found == pytest.approx(minutes, rel=0.006)
+    interval = training.checkpoint_interval("5 min", failures).m_as("min")
+    assert interval == pytest.approx(minutes, rel=0.006)
 
 
 @given(st.floats(0.001, 0.3), st.floats(0, 1))
@@ -77,8 +77,8 @@ def test_the_interval_is_the_best_one(checkpoint: float, restart: float) -> None
         return 1 - training.goodput(*times).magnitude
 
     best = minimize_scalar(lost, bounds=(1e-4, 5), method="bounded").x
-    found = training.checkpoint_interval(quantity(checkpoint, "h"), "1 h").m_as("h")
-    assert found == pytest.approx(best, rel=0.02)
+    by_law = training.checkpoint_interval(quantity(checkpoint, "h"), "1 h").m_as("h")
+    assert by_law == pytest.approx(best, rel=0.02)
 
 
 def test_first_order_where_failures_are_rare() -> None:
@@ -105,8 +105,8 @@ def test_the_slowest_of_many_as_simulated() -> None:
     draw = np.random.default_rng(20261122)
     for devices in (1, 8, 512):
         worst = draw.normal(1.0, 0.05, (4000, devices)).max(axis=1)
-        found = failures.slowest("1 s", "50 ms", devices).m_as("s")
-        assert found == pytest.approx(worst.mean(), abs=4 * worst.std() / 4000**0.5)
+        expected = failures.slowest("1 s", "50 ms", devices).m_as("s")
+        assert expected == pytest.approx(worst.mean(), abs=4 * worst.std() / 4000**0.5)
     assert failures.slowest("1 s", "50 ms", 1).m_as("s") == pytest.approx(1, abs=1e-9)
 
 
@@ -126,8 +126,8 @@ def test_what_a_group_shares_adds_its_failures() -> None:
     first = np.minimum(
         draw.exponential(6, (3000, 1024)).min(axis=1), draw.exponential(2, (3000, 16)).min(axis=1)
     )
-    found = failures.time_between_interruptions("6 year", 1024, "2 year", 64).m_as("year")
-    assert found == pytest.approx(first.mean(), rel=0.08)
+    interval = failures.time_between_interruptions("6 year", 1024, "2 year", 64).m_as("year")
+    assert interval == pytest.approx(first.mean(), rel=0.08)
 
 
 def test_rates_of_two_fleets_agree_within_a_factor_of_two() -> None:

@@ -41,24 +41,24 @@ SWEEP = "sweep --seeds 1 --pruning 0 --precisions fp32 --repeats 3 --epochs 1 --
 def test_no_file_that_is_read_is_written_over(
     command: str, name: str, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = tmp_path / name
-    own.write_text('prompt = 10\ngenerated = 10\nmodel = "llama-3-8b"\nhardware = "h100"\n')
-    before, file = own.read_bytes(), tmp_path / "other" / name
+    source = tmp_path / name
+    source.write_text('prompt = 10\ngenerated = 10\nmodel = "llama-3-8b"\nhardware = "h100"\n')
+    before, file = source.read_bytes(), tmp_path / "other" / name
     file.parent.mkdir()
     if way == "itself":
-        file = own
+        file = source
     elif way == "by a detour":
         file = tmp_path / "other" / ".." / name
     elif way == "link":
-        file.symlink_to(own)
+        file.symlink_to(source)
     else:
-        file.hardlink_to(own)
-    assert main(shlex.split(command.format(own=own, file=file))) == 1
+        file.hardlink_to(source)
+    assert main(shlex.split(command.format(own=source, file=file))) == 1
     said = capsys.readouterr().err
     assert said.startswith("calc: --")
     assert f"would overwrite {file}, which is given as" in said
     assert said.count("\n") == 1
-    assert own.read_bytes() == before
+    assert source.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["plan.csv", "other/../plan.csv", "link/plan.csv"])

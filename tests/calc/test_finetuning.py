@@ -15,8 +15,8 @@ from calc.steps.job import ALL
 def test_adapters_are_counted_as_peft_counts_them() -> None:
     # `num_trainable_params` of PEFT's own runs: rank 32 and 64, queries and values
     for rank, count in ((32, 9_175_040), (64, 18_350_080)):
-        found = finetuning.adapters("llama-3-2-3b", rank, ["query", "value"])
-        assert found.m_as("param") == count
+        adapters = finetuning.adapters("llama-3-2-3b", rank, ["query", "value"])
+        assert adapters.m_as("param") == count
 
 
 def test_nf4_with_scales_of_scales_takes_what_its_authors_say() -> None:
@@ -40,11 +40,11 @@ def test_muon_keeps_adam_for_embedding_and_output_alone() -> None:
 
 
 def test_adafactor_keeps_rows_and_columns() -> None:
-    found = finetuning.states("llama-3-8b", "adafactor-mixed")
+    states = finetuning.states("llama-3-8b", "adafactor-mixed")
     layer = 2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14336)
     kept = 32 * layer + 2 * (128256 + 4096) + 65 * 4096
-    assert found["variance"].m_as("byte") == 4 * kept
-    assert "momentum" not in found
+    assert states["variance"].m_as("byte") == 4 * kept
+    assert "momentum" not in states
 
 
 def test_the_peak_is_the_largest_of_its_three_moments() -> None:

@@ -77,12 +77,12 @@ def neighbours(values: Any) -> Any:
     return numpy.concatenate([*near, *(-each for each in near)]).astype(float)
 
 
-def same(found: Any, wanted: Any) -> None:
+def same(values: Any, wanted: Any) -> None:
     """Equal bit for bit: zeros by their sign, NaN by being NaN."""
-    numpy.testing.assert_array_equal(found, wanted)
+    numpy.testing.assert_array_equal(values, wanted)
     where_not_nan = ~numpy.isnan(wanted)
     numpy.testing.assert_array_equal(
-        numpy.signbit(found)[where_not_nan], numpy.signbit(wanted)[where_not_nan]
+        numpy.signbit(values)[where_not_nan], numpy.signbit(wanted)[where_not_nan]
     )
 
 
@@ -91,14 +91,14 @@ def same(found: Any, wanted: Any) -> None:
 
 @every_float
 def test_limits_against_finfo(form: Float, dtype: Any) -> None:
-    found = (numpy if dtype.__module__ == "numpy" else ml_dtypes).finfo(dtype)
-    assert form.max == float(found.max)
-    assert form.smallest_normal == float(found.smallest_normal)
-    assert form.smallest_subnormal == float(found.smallest_subnormal)
-    assert form.epsilon == float(found.eps)
-    assert form.bits == found.bits
+    limits = (numpy if dtype.__module__ == "numpy" else ml_dtypes).finfo(dtype)
+    assert form.max == float(limits.max)
+    assert form.smallest_normal == float(limits.smallest_normal)
+    assert form.smallest_subnormal == float(limits.smallest_subnormal)
+    assert form.epsilon == float(limits.eps)
+    assert form.bits == limits.bits
     if form.bits >= 16:  # below, ml_dtypes says 0 or 1 as it was written by hand
-        assert math.floor(form.mantissa_bits * math.log10(2)) == found.precision
+        assert math.floor(form.mantissa_bits * math.log10(2)) == limits.precision
 
 
 def test_what_the_papers_print() -> None:
@@ -192,17 +192,17 @@ def test_any_double_against_numpy(name: str, value: float) -> None:
 @given(st.integers(0, 2**64 - 1))
 def test_any_code_of_fp64(code: int) -> None:
     (wanted,) = struct.unpack("<d", struct.pack("<Q", code))
-    found = formats.FP64.decode(code)
-    assert found == wanted or (math.isnan(found) and math.isnan(wanted))
+    value = formats.FP64.decode(code)
+    assert value == wanted or (math.isnan(value) and math.isnan(wanted))
     if not math.isnan(wanted):
-        assert formats.FP64.encode(found) == code
+        assert formats.FP64.encode(value) == code
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_any_code_of_fp32(code: int) -> None:
     (wanted,) = struct.unpack("<f", struct.pack("<I", code))
-    found = formats.FP32.decode(code)
-    assert found == wanted or (math.isnan(found) and math.isnan(wanted))
+    value = formats.FP32.decode(code)
+    assert value == wanted or (math.isnan(value) and math.isnan(wanted))
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
@@ -289,12 +289,12 @@ def test_any_spelling_means_the_same_everywhere(form: Any, spellings: list[str])
 
 
 def test_no_spelling_means_two_formats() -> None:
-    known = [
+    spellings = [
         squeezed(each)
         for form, others in formats.SPELLINGS.items()
         for each in (form.name, *others)
     ]
-    assert len(known) == len({*known})
+    assert len(spellings) == len({*spellings})
 
 
 def test_a_bare_number_counts_bits() -> None:
@@ -470,10 +470,10 @@ def test_many_blocks_along_the_last_axis(
     random = numpy.random.default_rng(seed=2)
     values = random.normal(size=(3, 5, 80)) * 10.0 ** random.uniform(-6, 6, size=(3, 5, 1))
     rounded = form.round(values)
-    for row, found in zip(values.reshape(-1, 80), rounded.reshape(-1, 80), strict=True):
+    for row, rounded_row in zip(values.reshape(-1, 80), rounded.reshape(-1, 80), strict=True):
         for start in range(0, 80, 32):  # the last block is half full
             _, wanted = ocp_block(row[start : start + 32].tolist(), emax, largest, cast)
-            assert found[start : start + 32].tolist() == wanted
+            assert rounded_row[start : start + 32].tolist() == wanted
     scales, elements = form.encode(values)
     assert (scales.shape, elements.shape) == ((3, 5, 3), (3, 5, 80))
 
@@ -495,10 +495,10 @@ def test_special_blocks() -> None:
 
 
 def test_a_block_of_ones_own() -> None:
-    own = Block(formats.FP4_E2M1, formats.E8M0, 16)
-    assert own.bits == 4.5
-    assert own.name == "FP4 E2M1 in blocks of 16"
-    assert own.round(numpy.arange(16.0)).max() == 12  # 15 / 2 saturates at 6
+    block = Block(formats.FP4_E2M1, formats.E8M0, 16)
+    assert block.bits == 4.5
+    assert block.name == "FP4 E2M1 in blocks of 16"
+    assert block.round(numpy.arange(16.0)).max() == 12  # 15 / 2 saturates at 6
 
 
 # --- block formats as others' reference quantisers encode them, bit for bit ---
@@ -566,10 +566,10 @@ def nvfp4_by_hand(values: list[float]) -> tuple[list[int], list[float], list[flo
 def test_nvfp4_one_number_at_a_time(values: list[float], first: float) -> None:
     values = [first, *values]
     codes, elements, decoded = nvfp4_by_hand(values)
-    scales, found, tensor_scale = formats.NVFP4.encode(values)
+    scales, encoded, tensor_scale = formats.NVFP4.encode(values)
     assert scales.tolist() == codes
-    same(formats.FP4_E2M1.decode(found), numpy.array(elements))
-    same(formats.NVFP4.decode(scales, found, tensor_scale), numpy.array(decoded))
+    same(formats.FP4_E2M1.decode(encoded), numpy.array(elements))
+    same(formats.NVFP4.decode(scales, encoded, tensor_scale), numpy.array(decoded))
 
 
 def test_nvfp4_at_its_ends() -> None:
@@ -608,14 +608,14 @@ def test_tiles_of_any_shape() -> None:
     values = numpy.random.default_rng(seed=4).normal(size=(5, 300))
     for rows, columns in ((None, None), (1, 128), (2, 128), (128, 128), (5, 1), (None, 7)):
         tiles = Tiles(formats.FP8_E4M3, rows, columns)
-        found = tiles.round(values)
+        rounded = tiles.round(values)
         for top in range(0, 5, rows or 5):
             for left in range(0, 300, columns or 300):
                 at = slice(top, top + (rows or 5)), slice(left, left + (columns or 300))
                 part = values[at].astype("float32")
                 up = numpy.float32(448) / abs(part).max()
                 kept = (part * up).astype(ml_dtypes.float8_e4m3fn).astype("float32")
-                same(found[at], (kept * (numpy.float32(1) / up)).astype(float))
+                same(rounded[at], (kept * (numpy.float32(1) / up)).astype(float))
 
 
 def test_a_power_of_two_is_a_scale_of_its_own_byte() -> None:
@@ -626,11 +626,11 @@ def test_a_power_of_two_is_a_scale_of_its_own_byte() -> None:
 
 def test_delayed_scaling_sees_the_steps_before() -> None:
     steps = [numpy.full((1, 2), peak) for peak in (2.0, 8.0, 1.0, 1.0, 1.0, 4.0)]
-    found = [tensor[0, 0] for tensor in delayed(steps, formats.FP8_E4M3, history=2)]
+    rounded = [tensor[0, 0] for tensor in delayed(steps, formats.FP8_E4M3, history=2)]
     # A scale of one first; then 8 saturates at 2, and 4 at 1, since 8 is forgotten by then.
-    assert found == pytest.approx([2, 2, 1, 1, 1, 1], rel=0.07)
-    assert found[1] == pytest.approx(2, rel=1e-6)
-    assert found[5] == pytest.approx(1, rel=1e-6)
+    assert rounded == pytest.approx([2, 2, 1, 1, 1, 1], rel=0.07)
+    assert rounded[1] == pytest.approx(2, rel=1e-6)
+    assert rounded[5] == pytest.approx(1, rel=1e-6)
 
 
 # --- stochastic rounding ---
@@ -698,11 +698,11 @@ def test_sums_in_exact_fractions(values: list[float]) -> None:
 def test_sums_along_the_last_axis() -> None:
     terms = numpy.random.default_rng(9).uniform(size=(3, 4, 100))
     for add in (formats.running_sum, formats.pairwise_sum, formats.kahan_sum, formats.neumaier_sum):
-        found = add(terms, formats.FP16)
-        assert found.shape == (3, 4)
-        assert found[1, 2] == add(terms[1, 2], formats.FP16)
-    found = formats.tensor_core_sum(terms, promoted_after=64)
-    assert found[1, 2] == formats.tensor_core_sum(terms[1, 2], promoted_after=64)
+        sums = add(terms, formats.FP16)
+        assert sums.shape == (3, 4)
+        assert sums[1, 2] == add(terms[1, 2], formats.FP16)
+    sums = formats.tensor_core_sum(terms, promoted_after=64)
+    assert sums[1, 2] == formats.tensor_core_sum(terms[1, 2], promoted_after=64)
     for nothing in ([], 1.0, numpy.zeros((3, 0))):
         with pytest.raises(InputError, match="a sum needs terms along the last axis"):
             formats.running_sum(nothing, formats.BF16)
@@ -740,10 +740,10 @@ def test_the_hadamard_transform_is_the_matrix() -> None:
     values = numpy.random.default_rng(10).normal(size=(3, 48))
     signs = numpy.array(TRANSFORMER_ENGINE_SIGNS)
     wanted = (values.reshape(-1, 16) * signs @ matrix / 4).reshape(3, 48)
-    found = formats.hadamard_transform(values, 16, signs)
-    assert numpy.allclose(found, wanted, rtol=1e-13, atol=1e-13)
-    assert numpy.allclose((found**2).sum(), (values**2).sum())
-    back = formats.inverse_hadamard_transform(found, 16, signs)
+    transformed = formats.hadamard_transform(values, 16, signs)
+    assert numpy.allclose(transformed, wanted, rtol=1e-13, atol=1e-13)
+    assert numpy.allclose((transformed**2).sum(), (values**2).sum())
+    back = formats.inverse_hadamard_transform(transformed, 16, signs)
     assert numpy.allclose(back, values, rtol=1e-13, atol=1e-13)
 
 

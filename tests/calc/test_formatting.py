@@ -53,7 +53,7 @@ def test_a_format_for_the_number_is_read_too(number: float, unit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "printed"),
+    ("value", "printed"),
     [
         (quantity("3.35 TB/s"), "3.35 TB/s"),
         (quantity(3.35e12, "byte/s"), "3.35 TB/s"),
@@ -92,9 +92,9 @@ def test_a_format_for_the_number_is_read_too(number: float, unit: str) -> None:
         (quantity("81 m**4") ** 0.5, "9 m²"),
     ],
 )
-def test_str(given: object, printed: str) -> None:
-    assert str(given) == printed
-    assert f"{given}" == printed
+def test_str(value: object, printed: str) -> None:
+    assert str(value) == printed
+    assert f"{value}" == printed
 
 
 def test_format() -> None:

@@ -100,8 +100,8 @@ def test_memory_and_entries_of_the_data_refuse_every_change() -> None:
 
 
 def test_a_fixed_mapping_refuses_and_is_copied_and_written_as_a_dictionary_is() -> None:
-    given = {"a": 1, "b": 2}
-    held = Fixed(given)
+    dictionary = {"a": 1, "b": 2}
+    held = Fixed(dictionary)
     changes = (
         *(lambda: held.update(a=2), lambda: held.pop("a"), lambda: held.popitem()),
         *(lambda: held.setdefault("c", 3), lambda: held.clear(), lambda: held.__delitem__("a")),
@@ -112,9 +112,9 @@ def test_a_fixed_mapping_refuses_and_is_copied_and_written_as_a_dictionary_is() 
             change()
     for other in (copy.copy(held), copy.deepcopy(held), pickle.loads(pickle.dumps(held))):
         assert type(other) is Fixed
-        assert other == given
-    assert json.loads(json.dumps(held)) == given
-    assert held | {"c": 3} == {**given, "c": 3}
+        assert other == dictionary
+    assert json.loads(json.dumps(held)) == dictionary
+    assert held | {"c": 3} == {**dictionary, "c": 3}
 
 
 def test_the_same_question_has_the_same_answer_and_copies_are_equal() -> None:

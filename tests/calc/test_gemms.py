@@ -41,8 +41,8 @@ def test_a_tile_is_bound_by_its_registers_or_its_shared_memory() -> None:
 
 
 def tenth_worst(name: str, way: str) -> float:
-    found = product_rows.errors(name, way)
-    return found[math.ceil(0.9 * len(found)) - 1]
+    errors = product_rows.errors(name, way)
+    return errors[math.ceil(0.9 * len(errors)) - 1]
 
 
 def test_the_rows_are_those_that_the_rule_says() -> None:
@@ -54,8 +54,8 @@ def test_the_rows_are_those_that_the_rule_says() -> None:
 
 
 def test_no_product_is_faster_than_its_roofline() -> None:
-    for name, found in product_rows.sets().items():
-        for each in found:
+    for name, timed in product_rows.sets().items():
+        for each in timed:
             bound = product_rows.predictions(each)["roofline, published"]
             assert each.time > 0.995 * bound, f"{name}: {each}"
 

@@ -53,9 +53,9 @@ int8 = { value = 200, unit = "TOP/s" }
     ],
 )
 def test_ridge_points(key: str, dtype: str, ridge: float) -> None:
-    found = hardware.get(key).ridge_point(dtype)
-    assert found.m_as("FLOP/byte") == pytest.approx(ridge)
-    assert str(found).endswith("OP/byte")
+    ridge_point = hardware.get(key).ridge_point(dtype)
+    assert ridge_point.m_as("FLOP/byte") == pytest.approx(ridge)
+    assert str(ridge_point).endswith("OP/byte")
 
 
 def test_every_device_answers_for_each_type_it_has() -> None:
@@ -234,8 +234,8 @@ def test_a_mistake_is_named(written: Written, right: str, wrong: str, sentence: 
 def test_a_peak_is_clock_times_units_times_operations(
     device: str, clock: str, units: int, operations: str
 ) -> None:
-    found = hardware.peak_from_clock(clock, units, operations)
-    assert found.m_as("TFLOP/s") == pytest.approx(
+    peak = hardware.peak_from_clock(clock, units, operations)
+    assert peak.m_as("TFLOP/s") == pytest.approx(
         hardware.get(device).peak("bf16").m_as("TFLOP/s"), rel=1e-3
     )
 

@@ -71,10 +71,10 @@ def no_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pat
 def test_only_files_of_a_stated_size_are_read(
     kind: str, no_files: dict[str, Path], tmp_path: Path
 ) -> None:
-    for name, place in no_files.items():
+    for name, target in no_files.items():
         for end in ENDS.get(kind, ("toml",)):
             link = tmp_path / f"{name}.{end}"
-            link.symlink_to(place)
+            link.symlink_to(target)
             with pytest.raises(InputError) as refused:
                 READERS[kind](str(link))
             said = str(refused.value)
@@ -205,11 +205,11 @@ def test_a_field_that_cannot_be_is_refused_by_name(name: str, value: Any, tmp_pa
 def test_a_result_that_can_be_is_read_with_a_mark_at_its_beginning(tmp_path: Path) -> None:
     said = {"num_devices": 8.0, "max_concurrency": None, "tags": {"a": {"b": [1, {}]}}}
     path = write(tmp_path / "result.json", "\ufeff" + json.dumps(RESULT | said))
-    found = check_file(path, "H100, bf16")
-    assert isinstance(found, Check)
-    assert found.claim.row["num_devices"] == 8
-    assert found.claim.row["input_len"] == 1000
-    assert found.claim.row["batch"] is None
+    checked = check_file(path, "H100, bf16")
+    assert isinstance(checked, Check)
+    assert checked.claim.row["num_devices"] == 8
+    assert checked.claim.row["input_len"] == 1000
+    assert checked.claim.row["batch"] is None
 
 
 def test_a_table_with_columns_or_cells_too_many_is_refused(tmp_path: Path) -> None:

@@ -89,14 +89,14 @@ def test_arrows_between_the_parts(part: str) -> None:
 
 def test_arrows_within_the_library() -> None:
     for path in sorted((ROOT / "calc").rglob("*.py")):
-        own = path.relative_to(ROOT / "calc").parts[0].removesuffix(".py")
-        if own == "__init__":
+        room = path.relative_to(ROOT / "calc").parts[0].removesuffix(".py")
+        if room == "__init__":
             continue  # the front door: it names every module and imports each when it is used
         for name, _ in imported(path):
             top, _, rest = name.partition(".")
             other = rest.split(".")[0]
-            if top == "calc" and other in FLOOR and other != own:
-                assert FLOOR[other] < FLOOR[own], f"{path} imports calc.{other}"
+            if top == "calc" and other in FLOOR and other != room:
+                assert FLOOR[other] < FLOOR[room], f"{path} imports calc.{other}"
 
 
 def test_every_folder_of_the_library_has_its_floor() -> None:
@@ -117,7 +117,7 @@ def test_every_module_stands_in_the_list_of_its_folder() -> None:
     for folder in ("catalog", "laws", "networks", "steps"):
         files = [*(ROOT / "calc" / folder).glob("*.py"), *(ROOT / "calc" / folder).glob("*/")]
         there = {f"calc.{folder}.{path.stem}" for path in files if path.stem[0] != "_"}
-        assert there == {place for place in shown if place.startswith(f"calc.{folder}.")}
+        assert there == {module for module in shown if module.startswith(f"calc.{folder}.")}
 
 
 def test_the_library_imports_pint_and_the_standard_library_alone() -> None:

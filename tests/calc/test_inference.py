@@ -21,22 +21,22 @@ TOLERANCE = 1 + 1e-9
 
 def test_decode_by_hand() -> None:
     """Llama 3 8B: 7.505 billion parameters in matrices, 128 KiB of keys and values a token."""
-    found = inference.decode(LLAMA, H100, 4096, 32)
+    step = inference.decode(LLAMA, H100, 4096, 32)
     matrices = 8030261248 - 128256 * 4096 - 65 * 4096
-    assert found.traffic.m_as("byte") == 2 * matrices + 32 * 4096 * 131072
+    assert step.traffic.m_as("byte") == 2 * matrices + 32 * 4096 * 131072
     attention = 2 * 4096 * 32 * 32 * 256
-    assert found.operations.m_as("FLOP") == pytest.approx(32 * (2 * matrices + attention))
-    assert found.bound == "memory"
-    assert found.lower.m_as("s") == pytest.approx(found.traffic.m_as("byte") / 3.35e12)
+    assert step.operations.m_as("FLOP") == pytest.approx(32 * (2 * matrices + attention))
+    assert step.bound == "memory"
+    assert step.lower.m_as("s") == pytest.approx(step.traffic.m_as("byte") / 3.35e12)
 
 
 def test_prefill_by_hand() -> None:
-    found = inference.prefill(LLAMA, H100, 1000, 2)
+    step = inference.prefill(LLAMA, H100, 1000, 2)
     layers = 8030261248 - 2 * 128256 * 4096 - 65 * 4096
     attention = 2 * 500.5 * 32 * 32 * 256
     expected = 2000 * (2 * layers + attention) + 2 * 2 * 128256 * 4096
-    assert found.operations.m_as("FLOP") == pytest.approx(expected)
-    assert found.bound == "compute"
+    assert step.operations.m_as("FLOP") == pytest.approx(expected)
+    assert step.bound == "compute"
 
 
 def test_devices_of_a_machine_add_up_their_results() -> None:
@@ -47,19 +47,19 @@ def test_devices_of_a_machine_add_up_their_results() -> None:
     """
     dgx = machines.get("dgx-h100")
     alone = inference.decode(LLAMA, H100, 4096, 32, 8)
-    found = inference.decode(LLAMA, dgx, 4096, 32, 8)
+    step = inference.decode(LLAMA, dgx, 4096, 32, 8)
     vectors = 32 * 4096 * 2
-    assert found.parts["links"].m_as("s") == pytest.approx(64 * vectors / 450e9)
-    assert found.parts["memory"] == alone.parts["memory"]
-    assert found.upper.m_as("s") == pytest.approx(
-        alone.upper.m_as("s") + found.parts["links"].m_as("s")
+    assert step.parts["links"].m_as("s") == pytest.approx(64 * vectors / 450e9)
+    assert step.parts["memory"] == alone.parts["memory"]
+    assert step.upper.m_as("s") == pytest.approx(
+        alone.upper.m_as("s") + step.parts["links"].m_as("s")
     )
     counts = quantity([1, 8, 16], "")
     several = inference.decode(LLAMA, dgx, 4096, 32, counts).parts["links"].m_as("s")
     assert several == pytest.approx([0, 64 * vectors / 450e9, 64 * vectors / 8 / 50e9])
     read = inference.prefill(LLAMA, dgx, 1000, 2, 8).parts["links"].m_as("s")
     assert read == pytest.approx(64 * 2000 * 4096 * 2 / 450e9)
-    assert {"gemm", "tensor"} < set(found.expected_parts)
+    assert {"gemm", "tensor"} < set(step.expected_parts)
     assert alone.expected is None
     assert "a device alone has no measured rates" in alone.not_expected
     kin = inference.decode(LLAMA, machines.of(hardware.L4), 4096)
@@ -76,9 +76,9 @@ def test_devices_of_a_machine_add_up_their_results() -> None:
 
 def test_an_encoder_reads_and_does_not_write() -> None:
     bert = models.get("bert-large")
-    found = inference.prefill(bert, H100, 512)
+    step = inference.prefill(bert, H100, 512)
     each = transformer.forward_flops(bert, attention.causal_context(512))
-    assert (found.operations / each).m_as("token") == pytest.approx(512)
+    assert (step.operations / each).m_as("token") == pytest.approx(512)
     with pytest.raises(InputError, match="writes no tokens"):
         inference.decode(bert, H100, 512)
 
@@ -86,13 +86,13 @@ def test_an_encoder_reads_and_does_not_write() -> None:
 @given(some_model, st.integers(1, 4096), st.integers(1, 4096), st.integers(1, 64))
 def test_no_pass_exceeds_a_roof(model: object, context: int, batch: int, devices: int) -> None:
     for run in (inference.decode, inference.prefill):
-        found = run(model, H100, context, batch, devices)  # type: ignore[operator]
-        assert found.rate <= H100.peak("bf16") * devices * TOLERANCE
-        assert found.traffic / found.lower <= H100.memory_bandwidth * devices * TOLERANCE
-        assert found.lower <= found.upper <= 2 * found.lower * TOLERANCE
-        assert found.lower in (
-            (found.operations / (H100.peak("bf16") * devices)).to("s"),
-            (found.traffic / (H100.memory_bandwidth * devices)).to("s"),
+        step = run(model, H100, context, batch, devices)  # type: ignore[operator]
+        assert step.rate <= H100.peak("bf16") * devices * TOLERANCE
+        assert step.traffic / step.lower <= H100.memory_bandwidth * devices * TOLERANCE
+        assert step.lower <= step.upper <= 2 * step.lower * TOLERANCE
+        assert step.lower in (
+            (step.operations / (H100.peak("bf16") * devices)).to("s"),
+            (step.traffic / (H100.memory_bandwidth * devices)).to("s"),
         )
 
 
@@ -122,9 +122,9 @@ def test_more_to_do_is_never_faster(model: object, context: int, batch: int) -> 
 
 def test_long_contexts_never_reach_the_compute_roof() -> None:
     """Four query heads share a key, so attention does four operations a byte at any batch."""
-    found = inference.decode(LLAMA, H100, 8192, 1e6)
-    assert found.bound == "memory"
-    intensity = (found.operations / found.traffic).m_as("FLOP/byte")
+    step = inference.decode(LLAMA, H100, 8192, 1e6)
+    assert step.bound == "memory"
+    intensity = (step.operations / step.traffic).m_as("FLOP/byte")
     per_token = 2 * (8030261248 - 128256 * 4096 - 65 * 4096) + 2 * 8192 * 32 * 32 * 256
     assert intensity == pytest.approx(per_token / (8192 * 131072), rel=1e-3)
 
@@ -150,13 +150,13 @@ def test_a_mixture_reads_the_experts_that_are_asked_for() -> None:
 def test_arrays_in_one_call() -> None:
     contexts = quantity(np.array([[128.0], [1024], [8192]]), "")
     batches = quantity(np.array([1.0, 8, 64, 512]), "")
-    found = inference.decode(LLAMA, H100, contexts, batches)
-    assert found.lower.shape == found.throughput.shape == found.bound.shape == (3, 4)
+    step = inference.decode(LLAMA, H100, contexts, batches)
+    assert step.lower.shape == step.throughput.shape == step.bound.shape == (3, 4)
     for row, context in enumerate((128, 1024, 8192)):
         for column, batch in enumerate((1, 8, 64, 512)):
             alone = inference.decode(LLAMA, H100, context, batch)
-            assert found.lower[row, column].m_as("s") == pytest.approx(alone.lower.m_as("s"))
-            assert found.bound[row, column] == alone.bound
+            assert step.lower[row, column].m_as("s") == pytest.approx(alone.lower.m_as("s"))
+            assert step.bound[row, column] == alone.bound
     read = inference.prefill(LLAMA, H100, contexts, batches)
     assert read.lower[2, 3].m_as("s") == pytest.approx(
         inference.prefill(LLAMA, H100, 8192, 512).lower.m_as("s")
@@ -167,10 +167,10 @@ def test_the_largest_batch_fits_and_one_more_does_not() -> None:
     most = inference.largest_batch(LLAMA, H100, 8192).magnitude
     used = inference.weight_memory(LLAMA) + most * 8192 * quantity("128 KiB")
     assert used <= H100.memory_capacity < used + 8192 * quantity("128 KiB")
-    found = inference.frontier(LLAMA, H100, 8192)
-    assert found.tokens.magnitude[-1] == most
-    assert np.all(np.diff(found.lower.magnitude) > 0)
-    assert np.all(np.diff(found.throughput.magnitude) > 0)
+    frontier = inference.frontier(LLAMA, H100, 8192)
+    assert frontier.tokens.magnitude[-1] == most
+    assert np.all(np.diff(frontier.lower.magnitude) > 0)
+    assert np.all(np.diff(frontier.throughput.magnitude) > 0)
     several = inference.largest_batch(LLAMA, H100, quantity([1024, 8192], ""))
     assert several[1].magnitude == most
 
@@ -191,8 +191,8 @@ LEVIATHAN = [
 def test_published_speculation(
     acceptance: float, drafted: int, operations: float, speed: float
 ) -> None:
-    found = speculation.speculative_speedup(acceptance, drafted).magnitude
-    assert found == pytest.approx(speed, abs=0.005)
+    speedup = speculation.speculative_speedup(acceptance, drafted).magnitude
+    assert speedup == pytest.approx(speed, abs=0.005)
     cost = speculation.speculative_operations(acceptance, drafted).magnitude
     assert cost == pytest.approx(operations, abs=0.005)
 
@@ -200,8 +200,8 @@ def test_published_speculation(
 @given(st.floats(0, 1), st.integers(0, 50))
 def test_speculation_against_a_plain_sum(acceptance: float, drafted: int) -> None:
     expected = sum(acceptance**each for each in range(drafted + 1))
-    found = speculation.speculative_tokens(acceptance, drafted).magnitude
-    assert found == pytest.approx(expected, rel=1e-6)
+    tokens = speculation.speculative_tokens(acceptance, drafted).magnitude
+    assert tokens == pytest.approx(expected, rel=1e-6)
 
 
 def test_bad_input() -> None:

@@ -40,20 +40,20 @@ def test_classes_have_the_rows_and_the_ends_that_were_recorded_of_each_kind() ->
     kinds = tomllib.loads(text)["intervals"]["of"]
     names = ("work", "software", "model", "basis")
     with each_row() as row:
-        for found in intervals.load():
-            with row(astuple(found)[:4]):
+        for interval in intervals.load():
+            with row(astuple(interval)[:4]):
                 inside = [
                     kind
                     for kind in kinds
-                    if all(getattr(found, name) in ("", kind[name]) for name in names)
+                    if all(getattr(interval, name) in ("", kind[name]) for name in names)
                 ]
                 if inside:
-                    assert found.rows == sum(kind["rows"] for kind in inside)
-                if inside and all(getattr(found, name) for name in names):
+                    assert interval.rows == sum(kind["rows"] for kind in inside)
+                if inside and all(getattr(interval, name) for name in names):
                     ends = inside[0]["low"], inside[0]["high"]
-                    assert (found.low, found.high) == pytest.approx(ends, abs=6e-4)
-                assert found.low < 1 + found.median_error
-                assert found.sources <= found.rows
+                    assert (interval.low, interval.high) == pytest.approx(ends, abs=6e-4)
+                assert interval.low < 1 + interval.median_error
+                assert interval.sources <= interval.rows
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def hold(made: dict[intervals.Class, intervals.Interval], simulated: bool) -> No
 
 @pytest.mark.slow
 def test_intervals_are_those_of_the_published_rows_and_hold_of_sources_kept_back() -> None:
-    known = benchmark.residuals()
+    residuals = benchmark.residuals()
     others = benchmark.residuals_of_splits() + benchmark.residuals_of_drafts()
-    hold(benchmark.made(known + others), simulated=False)
-    sources = benchmark.of_sources_kept_back(known)
+    hold(benchmark.made(residuals + others), simulated=False)
+    sources = benchmark.of_sources_kept_back(residuals)
     inside = mean(holds for of_class in sources.values() for holds in of_class)
     assert SOURCES[0] <= inside <= SOURCES[1]
 
@@ -109,14 +109,14 @@ def percent(text: str) -> float:
     return 1 + float(text.replace("−", "-")) / 100
 
 
-def held(stands_on: str, row: Sequence[str], expected: str, told: str) -> None:
+def held(stands_on: str, row: Sequence[str], expected: str, printed: str) -> None:
     """Ends as they are printed, against those that the sentence makes of what is printed."""
     low, high = map(percent, RANGE.search(stands_on).groups())  # type: ignore[union-attr]
-    ends = [quantity(f"{end.lstrip('≥≤')} {told.split()[-1]}") for end in told.split()[:3:2]]
+    ends = [quantity(f"{end.lstrip('≥≤')} {printed.split()[-1]}") for end in printed.split()[:3:2]]
     middle = quantity(expected)
     rate = "token/s" in expected or expected.endswith("%")
     factors = (1 / high, 1 / low) if rate else (low, high)
-    for end, factor, marked in zip(ends, factors, told.split()[:3:2], strict=True):
+    for end, factor, marked in zip(ends, factors, printed.split()[:3:2], strict=True):
         whole = marked.startswith(("≥", "≤"))
         there = (end / middle).m_as("")
         if whole:
@@ -149,8 +149,8 @@ def test_the_sentence_of_a_range_makes_the_ends_that_are_printed() -> None:
         for row in made.tables[0].rows[1:]:
             if (name := titles.get(row[0])) is not None and row[3]:
                 first, _, of_first = made.stands_on.partition("; of first tokens")
-                own = of_first if of_first and name == "time_to_first_token" else first
-                held(own, row, row[2], row[3])
+                stands_on = of_first if of_first and name == "time_to_first_token" else first
+                held(stands_on, row, row[2], row[3])
                 facts = made.points[0]["interval"][name]
                 assert ("≥" in row[3] or "≤" in row[3]) == (facts["cut"] is not None)
                 bound = getattr(made, name)
@@ -164,15 +164,17 @@ def test_the_sentence_of_a_range_makes_the_ends_that_are_printed() -> None:
             assert quantity(f"{number} {unit}").m_as("s") == pytest.approx(
                 getattr(made, name).lower.m_as("s"), rel=1e-3
             )
-            found = getattr(made.expected, name) * percent(share)
-            assert found.m_as("s") == pytest.approx(getattr(made, name).lower.m_as("s"), rel=2e-3)
+            end = getattr(made.expected, name) * percent(share)
+            assert end.m_as("s") == pytest.approx(getattr(made, name).lower.m_as("s"), rel=2e-3)
 
 
 def test_a_sentence_names_the_rows_that_count() -> None:
     for row in intervals.load():
-        told = str(row)
-        assert told.startswith(f"{row.rows} published rows ({row.work} by ")
-        assert ("mixtures" in told) == (row.model == "mixture")
-        assert ("filled in" in told.replace("nothing filled in", "")) == (row.basis != "measured")
-        low, high = map(percent, RANGE.search(told).groups())  # type: ignore[union-attr]
+        sentence = str(row)
+        assert sentence.startswith(f"{row.rows} published rows ({row.work} by ")
+        assert ("mixtures" in sentence) == (row.model == "mixture")
+        assert ("filled in" in sentence.replace("nothing filled in", "")) == (
+            row.basis != "measured"
+        )
+        low, high = map(percent, RANGE.search(sentence).groups())  # type: ignore[union-attr]
         assert (low, high) == pytest.approx((row.low, row.high))

@@ -124,9 +124,9 @@ def test_what_tables_are_off_is_told_with_a_version_and_a_device_left_out() -> N
     assert set(by_kernel) == {"", *LENGTHS, "exchanges", "sums"}
     for kernel in (*LENGTHS, "exchanges"):
         cells = (by_kernel[kernel][cell].rstrip("%") for cell in (2, 5, 8))
-        own, version, device = (math.inf if cell == "–" else float(cell) for cell in cells)
-        assert own < version  # what is fitted tells less than what is left out
-        assert own < device < 16
+        fitted, version, device = (math.inf if cell == "–" else float(cell) for cell in cells)
+        assert fitted < version  # what is fitted tells less than what is left out
+        assert fitted < device < 16
     rows = kernel_tables.errors().facts["rows"]
     assert isinstance(rows, tuple)
     assert sum(row["rows"] for row in rows) > 11e6
@@ -135,9 +135,9 @@ def test_what_tables_are_off_is_told_with_a_version_and_a_device_left_out() -> N
 def test_a_table_of_ones_own_is_held_by_the_command_or_refused(
     tmp_path: Path, command: Command
 ) -> None:
-    own = written(tmp_path, line(version_before="0.2 -0.1"))
+    file = written(tmp_path, line(version_before="0.2 -0.1"))
     assert "product  60    5.0%       +1.0%   1       20.0%" in command.prints(
-        "validate", "--kernels", str(own)
+        "validate", "--kernels", str(file)
     )
     broken = written(tmp_path, line(hundredths=" ".join(["50"] * 64)))
     assert "its shortest kernel takes 0.1 µs" in command.refuses(
@@ -166,7 +166,7 @@ def test_of_a_module_that_reads_prompts_what_is_left_beside_its_products_is_kept
     """Modules that take 4 ms beside their products on a B200, and one that a host launched."""
     shapes = [(count, length) for count in (1, 2, 4) for length in (4096, 8192)]
     model, on = models.get("deepseek-v3-2"), machines.get("dgx-b200")
-    own = {matrix.name for matrix in model.matrices if matrix.part == "attention"}
+    attention_matrices = {matrix.name for matrix in model.matrices if matrix.part == "attention"}
     lines = []
     for count, length in shapes:
         load = Tokens(reading=count * length, prompt=length)
@@ -174,7 +174,7 @@ def test_of_a_module_that_reads_prompts_what_is_left_beside_its_products_is_kept
         beside = sum(
             each.expected(on, software.get("vllm 0.24")).m_as("ms") / 61
             for each in launched
-            if {*each.name.split("+")} <= {*own, "rotation"}
+            if {*each.name.split("+")} <= {*attention_matrices, "rotation"}
         )
         lines.append((count, length, 4.0 + beside))
     lines += [(1, 64, 1.5)] * 20
@@ -200,10 +200,10 @@ def test_of_a_module_that_reads_prompts_what_is_left_beside_its_products_is_kept
 
 
 def test_a_surface_has_its_own_values_at_its_points() -> None:
-    values = tuple(-0.01 * place for place in range(64))
-    known = replace(FLAT, logarithms=values)
+    values = tuple(-0.01 * index for index in range(64))
+    kernel_surface = replace(FLAT, logarithms=values)
     for (row, length), (column, roof) in product(enumerate(LENGTHS["product"]), enumerate(ROOFS)):
-        share = known.share(2.0**length, 2.0**roof * 1e-6)
+        share = kernel_surface.share(2.0**length, 2.0**roof * 1e-6)
         assert share == pytest.approx(2.718281828459045 ** values[row * len(ROOFS) + column])
 
 
@@ -211,9 +211,9 @@ def test_a_surface_has_its_own_values_at_its_points() -> None:
 def test_a_kernel_takes_no_less_than_its_roof_and_no_less_than_the_shortest(
     length: float, roof: float
 ) -> None:
-    known = kernel_shares.surface_of("product", "h100", "vllm", "bf16")
-    assert known is not None
-    time = known.time(length, roof)
+    kernel_surface = kernel_shares.surface_of("product", "h100", "vllm", "bf16")
+    assert kernel_surface is not None
+    time = kernel_surface.time(length, roof)
     assert time >= roof * (1 - 1e-12)
     assert time > 0.3e-6  # no kernel of an engine ends sooner
 
@@ -267,21 +267,23 @@ def test_devices_that_stand_for_others_were_measured_themselves() -> None:
 
 def test_weights_of_eight_bits_are_widened_by_each_programs_own_kernel() -> None:
     h100, eight_bits = hardware.get("h100"), formats_of_product("bf16", 1.0)
-    own = surface("product", eight_bits, h100, software.get("sglang"))
-    assert own is not None
-    assert (own.program, own.format) == ("sglang", "int8-weights")
+    of_sglang = surface("product", eight_bits, h100, software.get("sglang"))
+    assert of_sglang is not None
+    assert (of_sglang.program, of_sglang.format) == ("sglang", "int8-weights")
     other = surface("product", eight_bits, h100, software.get("vllm"))
     assert other is not None
     assert (other.program, other.format) == ("vllm", "bf16")
-    assert own.time(32, 2e-5) > 2 * other.time(32, 2e-5)  # by another's it would take twice as long
+    assert of_sglang.time(32, 2e-5) > 2 * other.time(
+        32, 2e-5
+    )  # by another's it would take twice as long
 
 
 def test_a_step_says_which_rows_it_is_made_of() -> None:
     job = Job.of("llama-3-70b", "dgx-h100", Layout(tensor=8), Formats("fp8", "fp8"), "vllm 0.19")
-    found = step(job, Tokens(writing=32, context=4096))
-    told = str(found.expected_parts)
-    assert "vllm 0.19.0 on h100, product in fp8" in told
-    assert "a sum of 524.3 kB by vLLM 0.19.0" in told  # 32 tokens of 8192 numbers of two bytes
+    timed = step(job, Tokens(writing=32, context=4096))
+    sentence = str(timed.expected_parts)
+    assert "vllm 0.19.0 on h100, product in fp8" in sentence
+    assert "a sum of 524.3 kB by vLLM 0.19.0" in sentence  # 32 tokens of 8192 numbers of two bytes
 
 
 def test_an_upgrade_has_its_price_or_its_gain() -> None:
@@ -312,10 +314,10 @@ def test_a_rate_that_was_not_measured_is_a_share_that_says_of_whom() -> None:
 
 
 def test_an_engine_adds_up_short_arrays_sooner_than_nccl() -> None:
-    own = engine_sums.sums_of("h100", "vllm", 8)
-    assert own is not None
-    assert own.time(8192) < 15e-6
-    assert own.time(2**40) == pytest.approx(2 * own.time(2**39))
+    of_vllm = engine_sums.sums_of("h100", "vllm", 8)
+    assert of_vllm is not None
+    assert of_vllm.time(8192) < 15e-6
+    assert of_vllm.time(2**40) == pytest.approx(2 * of_vllm.time(2**39))
     assert engine_sums.sums_of("h100", "vllm", 64) is None
 
 
@@ -361,6 +363,6 @@ def test_the_version_next_to_a_contradicting_one_has_its_place(
             "contradicts",
             lambda self, after=None, wrong=wrong: self.version == wrong,
         )
-        found = kernel_shares.surface_of(*key, wrong)
-        assert found is not None
-        assert (found.version, found.instead_of) == (instead, wrong)
+        kernel_surface = kernel_shares.surface_of(*key, wrong)
+        assert kernel_surface is not None
+        assert (kernel_surface.version, kernel_surface.instead_of) == (instead, wrong)

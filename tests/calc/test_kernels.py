@@ -143,14 +143,14 @@ def test_a_training_step_does_three_passes() -> None:
 def test_experts_work_alike_however_they_are_shared_out(slices: int, experts: int) -> None:
     """Eight devices compute the same products of 512 tokens in all, whatever they cut or share."""
     model = models.get("deepseek-v3")
-    own = 512 * slices / 8  # tokens of the devices that cut matrices together
+    tokens = 512 * slices / 8  # tokens of the devices that cut matrices together
 
     def of_experts(launched: list[Kernel]) -> float:
         return total([each for each in launched if each.name.startswith("expert ")], "operations")
 
     layout = Layout(tensor=slices, experts=experts)
     alone = of_experts(kernels.step(Job(model, H100), Tokens(512, 1)))
-    shared = of_experts(kernels.step(Job(model, H100, layout), Tokens(own, 1)))
+    shared = of_experts(kernels.step(Job(model, H100, layout), Tokens(tokens, 1)))
     assert 8 * shared == pytest.approx(alone)
 
 
@@ -201,8 +201,8 @@ def test_a_decay_of_each_number_takes_as_long_as_it_was_measured_to(
     machine = machines.get("dgx-b200")
     job = Job(models.get("kimi-k3"), machine, Layout(tensor=8))
     (states,) = (each for each in kernels.step(job, load) if each.name.startswith("states"))
-    found = states.expected(machine, software.get(engine)).m_as("us") / states.launches
-    assert found == pytest.approx(microseconds, rel=0.1)
+    time = states.expected(machine, software.get(engine)).m_as("us") / states.launches
+    assert time == pytest.approx(microseconds, rel=0.1)
 
 
 def test_states_that_nobody_measured_are_passes_over_memory() -> None:
@@ -290,9 +290,11 @@ def test_a_layer_that_reads_prompts_takes_as_long_as_its_module_was_measured_to(
     """DeepSeek-V3.2, 16 heads, all in two bytes: its products, rotation and attention, in ms."""
     model, on = models.get("deepseek-v3-2"), machines.get(machine)
     load = Tokens(reading=prompts * tokens, prompt=tokens)
-    own = {matrix.name for matrix in model.matrices if matrix.part == "attention"}
+    attention_matrices = {matrix.name for matrix in model.matrices if matrix.part == "attention"}
     launched = kernels.step(Job(model, on, Layout(tensor=8)), load)
-    layer = [each for each in launched if each.name in {*own, "rotation", "attention"}]
+    layer = [
+        each for each in launched if each.name in {*attention_matrices, "rotation", "attention"}
+    ]
     assert {each.launches for each in layer} == {61}
     times = [each.expected(on, software.get(engine)).m_as("ms") / 61 for each in layer]
     assert sum(times) == pytest.approx(module, rel=0.05)

@@ -116,7 +116,7 @@ def points(law: Callable[..., Any]) -> Iterator[dict[str, float]]:
         {name: argument.draw_near(source) for name, argument in arguments.items()}
         for _ in range(1000)
     )
-    yield from islice((place for place in near if tells(law, place)), 20)
+    yield from islice((point for point in near if tells(law, point)), 20)
     anywhere = [
         {name: value.magnitude for name, value in valid(law, seed).items()} for seed in range(20)
     ]
@@ -127,7 +127,7 @@ def points(law: Callable[..., Any]) -> Iterator[dict[str, float]]:
         ends = [argument.low] * argument.low_included + [argument.high] * (argument.high < math.inf)
         if argument.low_included and argument.high == 1:
             ends.append(argument.low + 1e-12)  # of which 1 − (1 − p)^n has few digits
-        yield from (place | {name: end} for end in ends for place in anywhere[:2])
+        yield from (point | {name: end} for end in ends for point in anywhere[:2])
 
 
 def tells(law: Callable[..., Any], arguments: Mapping[str, float]) -> bool:
@@ -142,8 +142,10 @@ def tells(law: Callable[..., Any], arguments: Mapping[str, float]) -> bool:
 
 def result_of(law: Callable[..., Any], arguments: Mapping[str, float]) -> Any:
     """The magnitude of a law's result, or its word, of magnitudes in its own units."""
-    own = arguments_of(law)
-    result = law(**{name: quantity(value, own[name].unit) for name, value in arguments.items()})
+    declared = arguments_of(law)
+    result = law(
+        **{name: quantity(value, declared[name].unit) for name, value in arguments.items()}
+    )
     return getattr(result, "magnitude", result)
 
 
@@ -171,21 +173,21 @@ def assert_homogeneous(law: Callable[..., Any]) -> None:
             if name.startswith("_")
         }
         try:
-            found = law.__wrapped__(**in_root_units, **numbers)
+            result = law.__wrapped__(**in_root_units, **numbers)
             if isinstance(expected, Quantity):
-                found = quantity(found).to(expected.units)
+                result = quantity(result).to(expected.units)
         except pint.DimensionalityError as error:
             raise AssertionError(
                 f"{law.__name__}(): the body on quantities: {error}; is the equation right, and the"
                 f" unit of the result?"
             ) from error
         if isinstance(expected, Quantity):
-            assert math.isclose(found.magnitude, expected.magnitude, rel_tol=1e-9), (
-                f"{law.__name__}(): the body on quantities gives {found}, on magnitudes {expected}:"
-                f" are the units coherent (byte, not GB, next to byte/s)?"
+            assert math.isclose(result.magnitude, expected.magnitude, rel_tol=1e-9), (
+                f"{law.__name__}(): the body on quantities gives {result}, on magnitudes"
+                f" {expected}: are the units coherent (byte, not GB, next to byte/s)?"
             )
         else:
-            assert found == expected
+            assert result == expected
 
 
 # --- values ---
@@ -210,7 +212,7 @@ def test_value(name: str) -> None:
     law, places = LAWS[name], list(points(LAWS[name]))
     sides = [expected(name, arguments) for arguments in places]
     arrays = {
-        argument: quantity([place[argument] for place in places], unit).to_root_units()
+        argument: quantity([point[argument] for point in places], unit).to_root_units()
         for argument, (unit, *_) in arguments_of(law).items()
     }
     results = law(**arrays)
@@ -238,17 +240,17 @@ def test_arrays_broadcast(name: str) -> None:
         )
         for each in argument_names
     }
-    found = law(**arrays)
+    results = law(**arrays)
     shape = (3, 4) if len(argument_names) > 1 else (3, 1)
-    assert found.shape == shape
+    assert results.shape == shape
     for down, column in enumerate(columns):
         for across, row in enumerate(rows[: shape[1]]):
             scalar = law(**(row | {argument_names[0]: column[argument_names[0]]}))
             if isinstance(scalar, Quantity):
-                assert found.units == scalar.units
-                assert found[down, across].magnitude == pytest.approx(scalar.magnitude, rel=1e-12)
+                assert results.units == scalar.units
+                assert results[down, across].magnitude == pytest.approx(scalar.magnitude, rel=1e-12)
             else:
-                assert found[down, across] == scalar
+                assert results[down, across] == scalar
 
 
 @every_law
@@ -277,11 +279,11 @@ def test_numbers_without_a_unit_are_counts(name: str) -> None:
 def test_text_is_read(name: str) -> None:
     arguments = valid(LAWS[name])
     texts = {each: f"{value:.17g}" for each, value in arguments.items()}
-    expected, found = LAWS[name](**arguments), LAWS[name](**texts)
+    expected, from_text = LAWS[name](**arguments), LAWS[name](**texts)
     if isinstance(expected, Quantity):
-        assert found.magnitude == pytest.approx(expected.magnitude, rel=1e-9)
+        assert from_text.magnitude == pytest.approx(expected.magnitude, rel=1e-9)
     else:
-        assert found == expected
+        assert from_text == expected
 
 
 # --- dimensions ---
@@ -339,9 +341,9 @@ def test_every_argument_is_guarded(name: str) -> None:
         bad += [] if low_included else [low]
         bad += [math.nextafter(high, math.inf)] if high < math.inf else []
         for number in bad:
-            for given in (quantity(number, unit), quantity([low + 0.5, number], unit)):
+            for outside in (quantity(number, unit), quantity([low + 0.5, number], unit)):
                 with pytest.raises(InputError) as refusal:
-                    law(**fine | {argument: given})
+                    law(**fine | {argument: outside})
                 sentence = str(refusal.value)
                 assert sentence.startswith(f"{law.__name__}(): {argument} must be ")
                 assert "; got " in sentence
@@ -352,9 +354,9 @@ def test_the_ends_of_every_range_are_allowed(name: str) -> None:
     law = LAWS[name]
     for argument, (unit, low, low_included, high) in arguments_of(law).items():
         for end in [low] * low_included + [high] * (high < math.inf):
-            for given in (quantity(end, unit), quantity([end, end], unit)):
+            for limit in (quantity(end, unit), quantity([end, end], unit)):
                 try:
-                    law(**valid(law) | {argument: given})
+                    law(**valid(law) | {argument: limit})
                 except InputError as error:
                     raise AssertionError(
                         f"{error}, where {argument} is {end:g}, an end of its range: give it a"
@@ -396,14 +398,14 @@ def assert_a_list_keeps_units(name: str, argument: str, items: Any) -> None:
     """Quantities in a list mean what each of them means, or are refused."""
     law, wanted = LAWS[name], result_of_valid(name)
     try:
-        found = law(**valid(law) | {argument: items})
+        from_list = law(**valid(law) | {argument: items})
     except InputError as error:
         refusal = str(error)
     else:
         refusal = ""
-        assert getattr(wanted, "units", "") == getattr(found, "units", "")
-        same = getattr(found, "magnitude", found) == getattr(wanted, "magnitude", wanted)
-        assert np.all(same) or np.allclose(found.magnitude, wanted.magnitude, rtol=1e-9)
+        assert getattr(wanted, "units", "") == getattr(from_list, "units", "")
+        same = getattr(from_list, "magnitude", from_list) == getattr(wanted, "magnitude", wanted)
+        assert np.all(same) or np.allclose(from_list.magnitude, wanted.magnitude, rtol=1e-9)
     assert not refusal or refusal.startswith(f"{law.__name__}(): {argument} needs ")
 
 
@@ -456,7 +458,7 @@ def test_a_device_is_told_which_of_its_numbers_to_give(law: str, arguments: Any,
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("items", "why"),
     [
         (["1 GB", "2 GB"], r'one unit for all are needed, as in calc.quantity\(\[1, 2\], "byte"\)'),
         ([quantity("1 GB"), "2 GB"], "one unit for all are needed"),
@@ -465,11 +467,11 @@ def test_a_device_is_told_which_of_its_numbers_to_give(law: str, arguments: Any,
         (10**400, "which is too large for floating point"),
     ],
 )
-def test_a_refused_list_says_what_is_the_matter_with_it(given: Any, why: str) -> None:
+def test_a_refused_list_says_what_is_the_matter_with_it(items: Any, why: str) -> None:
     with pytest.raises(InputError, match=f"size needs a quantity in byte.*{why}"):
-        calc.links.transfer_time(given, "10 GB/s")
+        calc.links.transfer_time(items, "10 GB/s")
     with pytest.raises(InputError, match=why.replace("byte", "GB")):
-        quantity(given)
+        quantity(items)
 
 
 def test_the_name_of_a_device_is_no_quantity() -> None:
@@ -511,7 +513,7 @@ def test_a_bare_suffix_is_told_what_to_write() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "end"),
+    ("percentage", "end"),
     [
         (40, "got 40 (a percentage is written 40%)"),
         ("40", "got '40' (a percentage is written 40%)"),
@@ -524,9 +526,9 @@ def test_a_bare_suffix_is_told_what_to_write() -> None:
     ],
     ids=str,
 )
-def test_a_fraction_given_as_a_percentage(given: Any, end: str) -> None:
+def test_a_fraction_given_as_a_percentage(percentage: Any, end: str) -> None:
     with pytest.raises(InputError) as refusal:
-        calc.scaling.amdahl(given, 8)
+        calc.scaling.amdahl(percentage, 8)
     assert str(refusal.value) == f"amdahl(): serial_fraction must be between 0 and 1; {end}"
 
 
@@ -588,8 +590,10 @@ def test_the_signature_is_that_of_the_equation(name: str) -> None:
     assert law.__module__ == getattr(calc, name.split(".")[0]).__name__
     assert inspect.isfunction(law.__wrapped__)
     every, public = inspect.signature(law.__wrapped__), inspect.signature(law)
-    own = [each for each in every.parameters.values() if not each.name.startswith("_")]
-    assert public == every.replace(parameters=own)
+    public_parameters = [
+        each for each in every.parameters.values() if not each.name.startswith("_")
+    ]
+    assert public == every.replace(parameters=public_parameters)
     hints = get_type_hints(law, include_extras=True)
     for argument in inspect.signature(law).parameters:
         assert get_args(hints[argument])[0] == QuantityLike
@@ -629,8 +633,8 @@ def test_what_to_see_also_is_there(name: str) -> None:
 
 @every_law
 def test_no_two_arguments_share_a_symbol(name: str) -> None:
-    own = [each.symbol for each in ARGUMENTS[name]]
-    assert len(set(own)) == len(own)
+    symbols = [each.symbol for each in ARGUMENTS[name]]
+    assert len(set(symbols)) == len(symbols)
 
 
 @every_law
@@ -645,9 +649,9 @@ def test_a_number_for_a_symbol_is_the_default(name: str) -> None:
 def test_the_symbols_of_an_equation_that_is_not_read_are_explained(name: str) -> None:
     equation, prose = paragraphs(name)
     used, explained = symbols_in(equation.partition(" = ")[2]), symbols_in(prose)
-    own = {each.symbol for each in ARGUMENTS[name]}
-    assert used <= own | explained
-    assert own <= used | explained
+    symbols = {each.symbol for each in ARGUMENTS[name]}
+    assert used <= symbols | explained
+    assert symbols <= used | explained
 
 
 # --- what each argument is ---

@@ -37,10 +37,10 @@ def test_the_example_of_zero(stage: int, memory: float) -> None:
     """7.5 billion parameters on 64 devices [Rajbhandari et al. 2020, figure 1]."""
     layout = Layout(data=64, sharding=stage)
     shards = [64 if layout.shards(part) else 1 for part in layouts.PARTS]
-    found = parallelism.state_memory(
+    state = parallelism.state_memory(
         7.5e9, *("2 byte/param", "2 byte/param", "12 byte/param"), *shards
     )
-    assert found.m_as("GB") == pytest.approx(memory, abs=0.05)
+    assert state.m_as("GB") == pytest.approx(memory, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_stages_hold_all_of_the_model_and_no_less() -> None:
     """Summed over the stages: the ends hold embedding and output, the rest their layers."""
     parts = {name: each.m_as("param") for name, each in LLAMA.parts.items()}
     inner = sum(parts.values()) - parts["embedding"] - parts["output"]
-    found = Layout(pipeline=4).parameters(LLAMA).m_as("param")
-    assert found == pytest.approx(inner / 4 + max(parts["embedding"], parts["output"]))
+    held = Layout(pipeline=4).parameters(LLAMA).m_as("param")
+    assert held == pytest.approx(inner / 4 + max(parts["embedding"], parts["output"]))
     gemma = models.get("gemma-2-27b")  # its ends hold the same matrix
     tied = {name: each.m_as("param") for name, each in gemma.parts.items()}
     whole = gemma.parameters.m_as("param")
@@ -146,8 +146,8 @@ def test_bounds_and_monotony(
 
 
 def on_dgx(layout: Layout, key: str = "dgx-h100", **more: Any) -> dict[str, float]:
-    found = _step(Job(LLAMA, machines.get(key), layout), **more)
-    return {name: part.m_as("s") for name, part in found.parts.items()}
+    timed = _step(Job(LLAMA, machines.get(key), layout), **more)
+    return {name: part.m_as("s") for name, part in timed.parts.items()}
 
 
 def test_a_step_is_expected_as_a_published_run_was() -> None:
@@ -156,15 +156,15 @@ def test_a_step_is_expected_as_a_published_run_was() -> None:
     assert row["parallelism"] == "TP4 PP4"
     layout = Layout(tensor=4, pipeline=4, microbatches=32, sharding=1)
     job = Job.of("llama-2-70b", "dgx-h100", layout, Formats("fp8"), software_of(row.software))
-    found = training_step(job, Batch(4096))
-    assert found.expected is not None
-    each = 32 * 4096 / 16 / found.expected.m_as("s")
+    timed = training_step(job, Batch(4096))
+    assert timed.expected is not None
+    each = 32 * 4096 / 16 / timed.expected.m_as("s")
     assert each == pytest.approx(row.measured["tokens_per_s_per_gpu"], rel=0.25)
     (comparison,) = published.compare([row])
     assert comparison.prediction is not None
     assert 1 / each == pytest.approx(comparison.prediction.expected)
-    assert found.expected_parts.share("bubble").m_as("") == pytest.approx(
-        3 / 32 * sum(found.expected_parts.share(kind) for kind in ("gemm", "memory", "attention"))
+    assert timed.expected_parts.share("bubble").m_as("") == pytest.approx(
+        3 / 32 * sum(timed.expected_parts.share(kind) for kind in ("gemm", "memory", "attention"))
     )
     several = training_step(job, Batch(quantity([512, 4096], "")))
     assert several.expected is None
@@ -175,12 +175,12 @@ def test_a_step_is_expected_as_a_published_run_was() -> None:
 def test_a_step_on_a_machine_by_hand() -> None:
     """A server of 8, NVLink with sums in its switch, and a port of 50 GB/s for each device."""
     vectors = 8192 * 8192 * 2
-    found = on_dgx(LAYOUT)
-    assert found["compute"] == step(LAYOUT).parts["compute"].m_as("s")
-    assert found["tensor"] == pytest.approx(20 * 32 * 4 * vectors / 450e9)
-    assert found["pipeline"] == pytest.approx(32 * vectors / 8 / 50e9)
+    parts = on_dgx(LAYOUT)
+    assert parts["compute"] == step(LAYOUT).parts["compute"].m_as("s")
+    assert parts["tensor"] == pytest.approx(20 * 32 * 4 * vectors / 450e9)
+    assert parts["pipeline"] == pytest.approx(32 * vectors / 8 / 50e9)
     state = 2 * LAYOUT.parameters(LLAMA).m_as("param")
-    assert found["data"] == pytest.approx(2 * 15 / 16 * state / 50e9)
+    assert parts["data"] == pytest.approx(2 * 15 / 16 * state / 50e9)
 
 
 def test_all_ports_of_a_server_carry_what_leaves_it() -> None:
@@ -223,17 +223,17 @@ def test_a_machine_and_links_are_one_too_many() -> None:
 
 
 def test_a_device_alone_talks_in_no_time() -> None:
-    found = _step(Job(LLAMA, hardware.H100, LAYOUT), efficiency=1)
-    assert found.upper == found.lower == found.parts["compute"]
+    timed = _step(Job(LLAMA, hardware.H100, LAYOUT), efficiency=1)
+    assert timed.upper == timed.lower == timed.parts["compute"]
 
 
 def test_lengths_may_be_an_array() -> None:
-    found = step(length=quantity([1024, 8192], ""))
+    timed = step(length=quantity([1024, 8192], ""))
     for row, length in enumerate((1024, 8192)):
         alone = step(length=length)
-        assert found.lower[row].magnitude == pytest.approx(alone.lower.magnitude)
-        assert found.upper[row].magnitude == pytest.approx(alone.upper.magnitude)
-        assert found.bound[row] == alone.bound
+        assert timed.lower[row].magnitude == pytest.approx(alone.lower.magnitude)
+        assert timed.upper[row].magnitude == pytest.approx(alone.upper.magnitude)
+        assert timed.bound[row] == alone.bound
     memory = memory_per_device(LLAMA, Layout(tensor=8), quantity([1024, 8192], ""))
     assert memory.total.shape == (2,)
     with pytest.raises(InputError, match=r"an NVIDIA H100.* has 80"):
@@ -353,12 +353,12 @@ def test_schedules_without_a_bubble(schedule: str, thin: int, bubble: float, sen
     layout = Layout(
         pipeline=8, microbatches=32, stages_per_device=thin, schedule=schedule, tensor=8
     )
-    given = {"length": 2, "sequences": 4096, "recomputation": "none"}  # next to no attention
-    found, alone = step(layout, **given), step(Layout(tensor=8, microbatches=32), **given)
-    work = (found.parts["compute"] / alone.parts["compute"]).m_as("") * 8
+    asked = {"length": 2, "sequences": 4096, "recomputation": "none"}  # next to no attention
+    timed, alone = step(layout, **asked), step(Layout(tensor=8, microbatches=32), **asked)
+    work = (timed.parts["compute"] / alone.parts["compute"]).m_as("") * 8
     assert work == pytest.approx(1 + bubble, abs=1e-3)
     usual = replace(layout, stages_per_device=1, schedule="1f1b")
-    bytes_sent = [step(each, **given).parts["pipeline"].m_as("s") for each in (layout, usual)]
+    bytes_sent = [step(each, **asked).parts["pipeline"].m_as("s") for each in (layout, usual)]
     latency = 32 * 10e-6
     assert bytes_sent[0] - latency == pytest.approx(sent * (bytes_sent[1] - latency))
     logits = 4 * 8192 * LLAMA.vocabulary / 8  # type: ignore[union-attr]
@@ -385,9 +385,9 @@ def test_parts_of_a_sequence_share_its_activations_and_gather_its_keys() -> None
     whole, parted = Layout(data=8, microbatches=2), Layout(data=2, context=4, microbatches=8)
     held = [memory_per_device(LLAMA, each, 8192).activations for each in (whole, parted)]
     assert (held[0] / held[1]).m_as("") == pytest.approx(4)
-    found = on_dgx(parted)
+    parts = on_dgx(parted)
     cached = 8192 * 2 * 8 * 128 * 2  # bytes of a layer's keys and values
-    assert found["context"] == pytest.approx(80 * 8 * 3 * 3 / 4 * cached / 450e9)
+    assert parts["context"] == pytest.approx(80 * 8 * 3 * 3 / 4 * cached / 450e9)
     assert "context" not in on_dgx(whole)
 
 
@@ -399,12 +399,12 @@ def test_experts_are_shared_out() -> None:
     assert layout.parameters(model).m_as("param") == pytest.approx(outside + inside / 8)
     held = memory_per_device(model, layout, 4096)
     assert held.optimizer.m_as("byte") == pytest.approx(12 * (outside / 16 + inside / 8 / 2))
-    found = training_step(Job.of(model, "dgx-h100", layout), Batch(4096))
+    timed = training_step(Job.of(model, "dgx-h100", layout), Batch(4096))
     # Two experts a token, two bytes a number; both are on one device with 1 in 8, by chance.
     sent = 4096 * (2 - 1 / 8) * 4096 * 2
-    assert found.parts["experts"].m_as("s") == pytest.approx(32 * 4 * 7 / 8 * sent / 450e9)
+    assert timed.parts["experts"].m_as("s") == pytest.approx(32 * 4 * 7 / 8 * sent / 450e9)
     state = 2 * outside * 2 / 8 * 1 / 50e9 / 2 + 2 * inside / 8 * 2 * 1 / 2 / 50e9
-    assert found.parts["data"].m_as("s") >= state
+    assert timed.parts["data"].m_as("s") >= state
 
 
 def test_hybrid_sharding_is_between_a_domain_and_all() -> None:
@@ -447,21 +447,21 @@ def test_many_layouts_at_once_are_each_of_them_by_itself() -> None:
     step_ = training_step(Job(model, dgx, together), Batch(4096))
     memory = memory_per_device(model, together, 4096)
     assert step_.expected is not None
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         layout = Layout(**dict(zip(names.split(), row, strict=True)))
         alone = training_step(Job(model, dgx, layout), Batch(4096))
         for name, part in step_.parts.items():
             expected = alone.parts.get(name, quantity(0, "s"))
-            assert part.m_as("s")[place] == pytest.approx(expected.m_as("s")), (name, row)
+            assert part.m_as("s")[index] == pytest.approx(expected.m_as("s")), (name, row)
         assert alone.expected_parts is not None
-        here = step_.at(place)
+        here = step_.at(index)
         assert here.expected_parts is not None
         assert here.parts.keys() == alone.parts.keys()
         assert here.expected_parts.keys() == alone.expected_parts.keys()
         assert here.expected_parts.total.m_as("s") == pytest.approx(alone.expected.m_as("s")), row
         assert here.expected_parts.origins == alone.expected_parts.origins
         assert here.expected_parts.stands_on == alone.expected_parts.stands_on
-        assert memory.total.m_as("byte")[place] == pytest.approx(
+        assert memory.total.m_as("byte")[index] == pytest.approx(
             memory_per_device(model, layout, 4096).total.m_as("byte")
         )
     with pytest.raises(InputError, match="heads"):
@@ -470,11 +470,11 @@ def test_many_layouts_at_once_are_each_of_them_by_itself() -> None:
 
 def test_published_layouts_are_legal() -> None:
     """Published models can be cut like this, with their batches; most are said to fit."""
-    found = published_layouts()
-    assert len(found) > 350
-    assert not [each.row.id for each in found if not each.layout.legal(each.model)]
+    of_rows = published_layouts()
+    assert len(of_rows) > 350
+    assert not [each.row.id for each in of_rows if not each.layout.legal(each.model)]
     rejected = {
-        each.row.id for each in found if each.memory.total > each.job.device.memory_capacity
+        each.row.id for each in of_rows if each.memory.total > each.job.device.memory_capacity
     }
     assert rejected == {
         "mbridge-26.08-17",  # its recipe shares weights out, which its row does not say
@@ -486,9 +486,9 @@ def test_published_layouts_are_legal() -> None:
 
 def test_published_peaks_of_memory() -> None:
     """Allocators reserve more than what is held at once, and not much less."""
-    found = [each for each in published_layouts() if each.measured_memory is not None]
-    assert len(found) > 12
-    for each in found:
+    profiled = [each for each in published_layouts() if each.measured_memory is not None]
+    assert len(profiled) > 12
+    for each in profiled:
         share = (each.memory.total / each.measured_memory).m_as("")
         assert 0.6 < share < 1.2, each.row.id
 
@@ -505,14 +505,14 @@ def test_what_a_program_keeps_is_read_of_it_or_of_the_row() -> None:
     whole = staged.layout.parameters(staged.model).m_as("param")
     assert staged.memory.gradients.m_as("byte") == pytest.approx(4 * whole)
     states = stated["nemo-24.07-15"].memory.optimizer
-    own = stated["nemo-24.07-15"].layout.parameters(stated["nemo-24.07-15"].model)
-    assert (states / own).m_as("byte/param") == pytest.approx(2 + 4 + 4)
+    parameters = stated["nemo-24.07-15"].layout.parameters(stated["nemo-24.07-15"].model)
+    assert (states / parameters).m_as("byte/param") == pytest.approx(2 + 4 + 4)
 
 
 def test_experts_are_shared_out_to_slices_too() -> None:
     """Megatron's Qwen3 235B on H100s: TP2 and PP8 leave 16 copies, and EP is 32."""
-    [found] = [each for each in published_layouts() if each.row.id == "mbridge-26.04.01-33"]
-    layout, model = found.layout, found.model
+    [published_row] = [each for each in published_layouts() if each.row.id == "mbridge-26.04.01-33"]
+    layout, model = published_row.layout, published_row.model
     assert (layout.copies, layout.experts) == (16, 32)
     inside = model.expert_parameters.m_as("param") * layout.layers_of_a_stage(model)
     share = layout.expert_parameters(model).m_as("param")

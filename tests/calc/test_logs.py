@@ -132,25 +132,25 @@ READ: dict[str, tuple[str, dict[str, Any]]] = {
 def test_what_a_tool_prints_is_read(tool: str, tmp_path: Path) -> None:
     text, fields = READ[tool]
     (tmp_path / "run.log").write_text(text, encoding="utf-8")
-    [(found, _)] = load(tmp_path / "run.log")
-    assert {name: found.get(name) for name in fields} == pytest.approx(fields)
+    [(reading, _)] = load(tmp_path / "run.log")
+    assert {name: reading.get(name) for name in fields} == pytest.approx(fields)
 
 
 def checked(path: Path, text: str, about: str = "") -> Check:
     path.write_text(text, encoding="utf-8")
-    found = check_file(path, about)
-    assert isinstance(found, Check)
-    return found
+    verdict = check_file(path, about)
+    assert isinstance(verdict, Check)
+    return verdict
 
 
 def test_a_servers_block_is_checked_and_observed(tmp_path: Path, command: Command) -> None:
     first, second = tmp_path / "one.txt", tmp_path / "two.txt"
-    found = checked(
+    verdict = checked(
         first, VLLM.format(clients=1, ttft=3345.37, tpot=20.63), "Qwen3 14B AWQ on 1 A100"
     )
-    assert found.claim.figures["ttft"] == 3.34537
-    assert (found.claim.row["batch"], found.claim.row["input_len"]) == (1, 16000)
-    assert found.possible
+    assert verdict.claim.figures["ttft"] == 3.34537
+    assert (verdict.claim.row["batch"], verdict.claim.row["input_len"]) == (1, 16000)
+    assert verdict.possible
     second.write_text(VLLM.format(clients=8, ttft=9000.0, tpot=31.0), encoding="utf-8")
     seen = observe("qwen-3-14b", "a100", [first, second], weights="awq")
     assert [(point.clients, point.tpot) for point in seen.points] == [(1, 0.02063), (8, 0.031)]
@@ -160,32 +160,32 @@ def test_a_servers_block_is_checked_and_observed(tmp_path: Path, command: Comman
 
 def test_a_log_of_training_is_checked(tmp_path: Path) -> None:
     """Mixtral 8x7B on 16 H100: 237.9 TFLOP/s of 989 are 24 %, which its thread calls low."""
-    found = checked(tmp_path / "train.log", MEGATRON, "Mixtral 8x7B on 16 H100, bf16, seq 2048")
-    assert found.possible
-    shares = {held.name: held.share for held in found.held}
+    verdict = checked(tmp_path / "train.log", MEGATRON, "Mixtral 8x7B on 16 H100, bf16, seq 2048")
+    assert verdict.possible
+    shares = {held.name: held.share for held in verdict.held}
     assert shares["flops"] == pytest.approx(0.24, abs=0.005)
 
 
 def test_a_table_of_collectives_is_checked(tmp_path: Path) -> None:
     """An operation stands in the command or in the name of the file alone."""
     text, _ = READ["rccl-tests"]
-    found = checked(tmp_path / "all_reduce_perf.txt", text)
-    assert found.claim.row["collective"] == "all_reduce"
-    assert found.possible
-    assert {held.name for held in found.held} == {"time", "busbw"}
+    verdict = checked(tmp_path / "all_reduce_perf.txt", text)
+    assert verdict.claim.row["collective"] == "all_reduce"
+    assert verdict.possible
+    assert {held.name for held in verdict.held} == {"time", "busbw"}
     (tmp_path / "other.txt").write_text(text, encoding="utf-8")
     assert checked(tmp_path / "other.txt", text, "all-reduce").possible
 
 
 def test_llama_bench_is_one_reading_of_table_and_json(tmp_path: Path) -> None:
     (tmp_path / "bench.md").write_text(LLAMA_BENCH, encoding="utf-8")
-    rows = [found for found, _ in load(tmp_path / "bench.md")]
+    rows = [reading for reading, _ in load(tmp_path / "bench.md")]
     assert [row["model"] for row in rows] == ["llama-7b F16", "llama-7b F16", "llama-3-8b Q4_K_M"]
     assert rows[2]["input_len"] == 4096  # what was read before
-    found = check_file(tmp_path / "bench.md")
-    assert isinstance(found, Checks)
-    assert not found.refused
-    written = next(check for name, check in found.hardest.items() if name.endswith(":2"))
+    checks = check_file(tmp_path / "bench.md")
+    assert isinstance(checks, Checks)
+    assert not checks.refused
+    written = next(check for name, check in checks.hardest.items() if name.endswith(":2"))
     # 61.03 times a second 12.55 GiB, less 262 MB of an embedding that is looked up: 806 GB/s of the
     # 1 008 that a 4090's memory has
     assert written.hardest.share == pytest.approx(0.80, abs=0.005)
@@ -205,9 +205,9 @@ def test_llama_bench_is_one_reading_of_table_and_json(tmp_path: Path) -> None:
 def test_lines_of_sglang_have_a_rate_without_end(tmp_path: Path) -> None:
     line = '{"request_rate": Infinity, "max_concurrency": 16, "mean_tpot_ms": 9.66}\n'
     (tmp_path / "runs.jsonl").write_text(line * 2, encoding="utf-8")
-    found = check_file(tmp_path / "runs.jsonl", "Llama 3.1 8B on one H100")
-    assert isinstance(found, Checks)
-    assert len(found.shares) == 2
+    checks = check_file(tmp_path / "runs.jsonl", "Llama 3.1 8B on one H100")
+    assert isinstance(checks, Checks)
+    assert len(checks.shares) == 2
 
 
 def test_a_mean_latency_needs_its_batch(tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ def test_a_mean_latency_needs_its_batch(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="avg_latency is of a batch and its answers"):
         check_file(tmp_path / "latency.json", "Llama 3.1 8B on one H100")
     about = "Llama 3.1 8B on one H100, batch 8, 32 in, 128 out"
-    found = check_file(tmp_path / "latency.json", about)
-    assert isinstance(found, Check)
-    assert found.claim.figures == {"output": 8 * 128 / 2.0}
+    verdict = check_file(tmp_path / "latency.json", about)
+    assert isinstance(verdict, Check)
+    assert verdict.claim.figures == {"output": 8 * 128 / 2.0}
 
 
 def test_a_log_that_no_tool_wrote_names_those_that_are_read(tmp_path: Path) -> None:
@@ -244,15 +244,15 @@ def test_a_number_of_a_block_that_cannot_be_is_refused_by_name(
 def test_what_a_block_leaves_open_is_not_said(tmp_path: Path) -> None:
     """SGLang prints "not set" where clients wait for nothing."""
     block = VLLM.format(clients="not set", ttft=3345.37, tpot=20.63)
-    found = checked(tmp_path / "run.log", block, "Qwen3 14B AWQ on 1 A100")
-    assert found.claim.row["batch"] is None
+    verdict = checked(tmp_path / "run.log", block, "Qwen3 14B AWQ on 1 A100")
+    assert verdict.claim.row["batch"] is None
 
 
 def test_answers_of_one_token_have_no_token_after_it(tmp_path: Path) -> None:
     """Benchmarks print 0 for their mean, as for prompts that are read alone."""
     block = VLLM.replace("6000", "30").format(clients=8, ttft=9000.0, tpot="0.00")
-    found = checked(tmp_path / "run.log", block, "Qwen3 14B AWQ on 1 A100")
-    assert "tpot" not in found.claim.figures
+    verdict = checked(tmp_path / "run.log", block, "Qwen3 14B AWQ on 1 A100")
+    assert "tpot" not in verdict.claim.figures
     with pytest.raises(InputError, match="mean_tpot_ms must be a number above 0"):
         checked(tmp_path / "run.log", VLLM.format(clients=8, ttft=9000.0, tpot="0.00"), "A100")
 
@@ -289,10 +289,10 @@ def test_a_log_that_is_too_long_is_said_to_be(tmp_path: Path) -> None:
 def test_the_suffix_of_an_id_is_its_format(tmp_path: Path) -> None:
     run = {"max_concurrency": 1, "mean_tpot_ms": 20.63, "model_id": "Qwen/Qwen3-14B-AWQ"}
     (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    found = check_file(tmp_path / "run.json", "on 1 A100")
-    assert isinstance(found, Check)
-    assert found.claim.row["dtype_weights"] == "int4"
-    assert not any("weights" in each for each in found.unsaid)
+    verdict = check_file(tmp_path / "run.json", "on 1 A100")
+    assert isinstance(verdict, Check)
+    assert verdict.claim.row["dtype_weights"] == "int4"
+    assert not any("weights" in each for each in verdict.unsaid)
 
 
 GENAI_PERF = """Metric,avg,min,max,p99,p95,p90,p75,p50,p25
@@ -344,10 +344,10 @@ GUIDELLM = {
     ],
 )
 def test_tools_of_servers_say_the_same(name: str, text: str, tmp_path: Path) -> None:
-    found = checked(tmp_path / name, text, "Llama 3.1 8B on one L40S")
+    verdict = checked(tmp_path / name, text, "Llama 3.1 8B on one L40S")
     figures = {"output": 261.25, "requests": 1.5, "ttft": 1.14631, "tpot": 0.03035}
-    assert found.claim.figures == pytest.approx(figures)
-    row = found.claim.row
+    assert verdict.claim.figures == pytest.approx(figures)
+    row = verdict.claim.row
     assert (row["input_len"], row["output_len"]) == (3000.05, 174.45)
 
 

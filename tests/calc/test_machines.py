@@ -96,8 +96,8 @@ def test_a_machine_of_ones_own_stands_in_a_file_beside_its_device(tmp_path: Path
     made = calc.plan("llama-3-8b", f"{both}:made-up", prompt=100, generated=10, devices=8)
     vectors = 2 * 4096
     assert made.writing.parts["links"].m_as("s") == pytest.approx(64 * 2 * vectors * 7 / 8 / 100e9)
-    found = calc.communication.time("all_reduce", "1 GB", 8, machine)
-    assert found.lower.m_as("s") == pytest.approx(2 * 7 / 8 * 0.01)
+    collective = calc.communication.time("all_reduce", "1 GB", 8, machine)
+    assert collective.lower.m_as("s") == pytest.approx(2 * 7 / 8 * 0.01)
     with pytest.raises(InputError, match="not one machine alone; it holds made-up, sibling: ask"):
         machines.get(both)
     with pytest.raises(
@@ -181,8 +181,8 @@ def test_fabrics_ports_and_powers_are_what_their_parts_make() -> None:
                 for field, unit, rounding in PUBLISHED:
                     assert machine.publishes(field) == (field in parts)
                     if field in parts:
-                        found = getattr(machine, field).m_as(unit)
-                        assert found == pytest.approx(product(parts[field]), rel=rounding)
+                        value = getattr(machine, field).m_as(unit)
+                        assert value == pytest.approx(product(parts[field]), rel=rounding)
 
 
 def test_what_was_reached_is_below_what_is_published() -> None:

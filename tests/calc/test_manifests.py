@@ -140,22 +140,22 @@ PLATFORMS: dict[str, Any] = {
 }
 
 
-def check(value: Any, schema: Any, place: str) -> None:
+def check(value: Any, schema: Any, path: str) -> None:
     if isinstance(schema, type):
-        assert isinstance(value, schema), place
+        assert isinstance(value, schema), path
     elif isinstance(schema, list):
-        assert isinstance(value, list), place
-        assert value, place
+        assert isinstance(value, list), path
+        assert value, path
         for part in value:
-            check(part, schema[0], place)
+            check(part, schema[0], path)
     else:
-        known = {name.removeprefix("?") for name in schema}
-        assert set(value) <= known, f"{place}: {set(value) - known}"
+        allowed = {name.removeprefix("?") for name in schema}
+        assert set(value) <= allowed, f"{path}: {set(value) - allowed}"
         for name, inner in schema.items():
             if name.removeprefix("?") in value:
-                check(value[name.removeprefix("?")], inner, f"{place}.{name}")
+                check(value[name.removeprefix("?")], inner, f"{path}.{name}")
             else:
-                assert name.startswith("?"), f"{place} lacks {name}"
+                assert name.startswith("?"), f"{path} lacks {name}"
 
 
 @cache
@@ -165,12 +165,12 @@ def planned(model: str = "qwen-3-32b", **more: Any) -> ServicePlan:
 
 def documents(made: Manifests) -> list[dict[str, Any]]:
     """The manifests as a program reads them, each held to the fields of its kind."""
-    found = [each for each in yaml.safe_load_all("\n".join(made.lines)) if each]
-    for each in found:
+    manifests = [each for each in yaml.safe_load_all("\n".join(made.lines)) if each]
+    for each in manifests:
         assert set(each) == {"apiVersion", "kind", "metadata", "spec"}
         assert each["metadata"]["name"].replace("-", "").isalnum()
         check(each["spec"], KINDS[each["apiVersion"], each["kind"]], each["kind"])
-    return found
+    return manifests
 
 
 def plain(value: Any) -> Any:
@@ -222,17 +222,17 @@ def test_a_server_of_two_hosts_is_a_set_of_a_leader_and_its_workers() -> None:
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_two_pools_have_a_router_that_knows_every_server(engine: str) -> None:
     plan = planned(pools="disaggregated", software=engine)
-    found = documents(plan.manifests(engine))
-    router = next(each for each in found if each["metadata"]["name"].endswith("-router"))
+    manifests = documents(plan.manifests(engine))
+    router = next(each for each in manifests if each["metadata"]["name"].endswith("-router"))
     [container] = router["spec"]["template"]["spec"]["containers"]
     for pool in plan.design.pools:
         assert container["command"][-1].count(f"--{pool.does} http://") == pool.count
-    sets = [each for each in found if each["kind"] == "StatefulSet"]
+    sets = [each for each in manifests if each["kind"] == "StatefulSet"]
     assert [each["spec"]["replicas"] for each in sets] == [one.count for one in plan.design.pools]
     for each in sets:
         service = next(
             one
-            for one in found
+            for one in manifests
             if one["kind"] == "Service" and one["metadata"]["name"] == each["spec"]["serviceName"]
         )
         assert service["spec"]["clusterIP"] == "None"
@@ -250,10 +250,10 @@ def test_the_command_prints_yaml_and_needs_an_engine(command: Command) -> None:
 def written(plan: ServicePlan, platform: str, engine: str = "vllm") -> dict[str, Any]:
     """The one document of a platform as a program reads it, held to the fields of its version."""
     made = plan.manifests(engine, platform)
-    [found] = yaml.safe_load_all("\n".join(made.lines))
-    assert [found] == plain(made.documents)
-    check(found, PLATFORMS[platform], platform)
-    return dict(found)
+    [manifest] = yaml.safe_load_all("\n".join(made.lines))
+    assert [manifest] == plain(made.documents)
+    check(manifest, PLATFORMS[platform], platform)
+    return dict(manifest)
 
 
 @pytest.mark.parametrize("pools", ["mixed", "disaggregated"])

@@ -36,7 +36,7 @@ def questions() -> list[Question]:
     lines = [line for line in QUESTIONS.read_text().splitlines() if not line.startswith("#")]
     parts = [tuple(part.strip() for part in line.split(" | ")) for line in lines]
     typed: list[Question] = [
-        (tool, json.loads(given), at, is_) for tool, given, at, is_, _ in parts
+        (tool, json.loads(arguments), at, is_) for tool, arguments, at, is_, _ in parts
     ]
     second = tomllib.loads(SECOND.read_text())
     asked = [
@@ -57,16 +57,16 @@ def at(answer: Any, path: str) -> Any:
     return answer
 
 
-def is_right(found: Any, known: str) -> bool:
+def is_right(answer: Any, expected: str) -> bool:
     """Return whether a value and its unit are those that are known."""
-    if isinstance(found, dict):
-        value, wanted = quantity(found["value"], found["unit"]), quantity(known)
+    if isinstance(answer, dict):
+        value, wanted = quantity(answer["value"], answer["unit"]), quantity(expected)
         return value.is_compatible_with(wanted) and value.m_as(wanted.units) == pytest.approx(
             wanted.magnitude, rel=PRECISION
         )
-    if isinstance(found, str):
-        return found == known
-    return bool(found == pytest.approx(float(known), rel=PRECISION))
+    if isinstance(answer, str):
+        return answer == expected
+    return bool(answer == pytest.approx(float(expected), rel=PRECISION))
 
 
 def with_client(use: Callable[[Call], Awaitable[None]]) -> None:
@@ -88,12 +88,12 @@ def test_a_hundred_questions_are_answered_with_a_source() -> None:
     wrong = []
 
     async def use(call: Call) -> None:
-        for tool, arguments, path, known in asked:
+        for tool, arguments, path, expected in asked:
             result = await call(tool, arguments)
             answer = result.structured_content
             sourced = tool == "search" or answer.get("sources") or answer.get("equation")
-            if result.is_error or not sourced or not is_right(at(answer, path), known):
-                wrong.append((tool, arguments, known, str(answer)[:200]))
+            if result.is_error or not sourced or not is_right(at(answer, path), expected):
+                wrong.append((tool, arguments, expected, str(answer)[:200]))
 
     with_client(use)
     assert len(asked) == OF
@@ -141,8 +141,8 @@ def tool(name: str) -> Callable[..., dict[str, Any]]:
 
 
 def test_commands_are_tools_that_take_engines_words_and_numbers_of_devices() -> None:
-    given = {"model": "llama-3-8b", "device": "2xh100", "gpu_memory_utilization": 0.8}
-    fitted = tool("fit")({**given, "context": 8192})
+    arguments = {"model": "llama-3-8b", "device": "2xh100", "gpu_memory_utilization": 0.8}
+    fitted = tool("fit")({**arguments, "context": 8192})
     assert (fitted["tensor"], fitted["utilization"], fitted["context"]) == (2, 0.8, 8192)
     asked = {"models": ["llama-3-8b"], "machines": ["2xh100", "h200"], "isl": 1000, "osl": 200}
     assert {row["machine"] for row in tool("compare")(asked)["rows"]} == {"dgx-h100", "dgx-h200"}
@@ -166,8 +166,8 @@ def test_a_file_is_checked_beside_what_its_devices_did(tmp_path: Path) -> None:
     name = "Llama-3.1-8B-Instruct-Q4_K_M.gguf"
     rows = [{"avg_ts": 140.0, "n_prompt": 0, "n_gen": 128, "model_filename": name}]
     bench.write_text(json.dumps(rows), encoding="utf-8")
-    told = tools.check(str(bench), about="Llama 3.1 8B on 1 RTX 4090", states=str(smi))
-    assert waiting in str(told)
+    report = tools.check(str(bench), about="Llama 3.1 8B on 1 RTX 4090", states=str(smi))
+    assert waiting in str(report)
 
 
 def test_a_plan_has_its_interval_its_equation_and_its_sources() -> None:
@@ -189,15 +189,15 @@ def test_the_limits_of_a_call_are_told_and_kept(monkeypatch: pytest.MonkeyPatch)
     served = tools.server()
 
     async def asked() -> list[dict[str, Any]]:
-        told = [tool.description for tool in await served.list_tools()]
-        assert all(tools.LIMITS in description for description in told)
+        descriptions = [tool.description for tool in await served.list_tools()]
+        assert all(tools.LIMITS in description for description in descriptions)
         many = LONG | {"arguments": {"batch": list(range(tools.MOST_VALUES))}}
-        given: list[tuple[str, dict[str, Any]]] = [
+        calls: list[tuple[str, dict[str, Any]]] = [
             ("plan", many),
             ("look_up", {"name": "h100"}),
             ("check", {"claim": "as fast as light"}),
         ]
-        return [(await served.call_tool(*call)).structured_content for call in given]
+        return [(await served.call_tool(*call)).structured_content for call in calls]
 
     many, large, other = asyncio.run(asked())
     assert many["mend"] == "a call takes up to 1,000 values"
@@ -233,8 +233,8 @@ def test_work_that_nobody_waits_for_is_stopped(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["end of input", "interrupt", "interrupt when idle"])
 def test_a_server_ends_with_its_input_or_an_interrupt(how: str) -> None:
-    def line(method: str, given: dict[str, Any], number: int | None = None) -> None:
-        message = {"jsonrpc": "2.0", "method": method, "params": given}
+    def line(method: str, parameters: dict[str, Any], number: int | None = None) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": parameters}
         message |= {} if number is None else {"id": number}
         assert process.stdin
         process.stdin.write(json.dumps(message) + "\n")

@@ -28,6 +28,6 @@ def test_a_tile_of_the_result_loads_its_inputs_step_by_step() -> None:
     """128 by 256 sums, as cuBLAS prefers them [NVIDIA 2023], over an inner dimension of 4096."""
     loaded = 4096 * (128 + 256) * 2
     operations = 2 * 128 * 256 * 4096
-    found = memory.result_tile_intensity(128, 256, "2 byte")
-    assert found.m_as("FLOP/byte") == pytest.approx(operations / loaded)
+    intensity = memory.result_tile_intensity(128, 256, "2 byte")
+    assert intensity.m_as("FLOP/byte") == pytest.approx(operations / loaded)
     assert memory.result_tile_intensity(64, 64, "2 byte") == memory.tile_intensity(64, "2 byte")

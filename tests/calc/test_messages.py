@@ -19,15 +19,15 @@ PLACES = ("h100", "l40s", "rtx-pro-6000", "mi300x", "tpu-v6e", "a100", "gb200")
 def test_every_sum_of_a_plan_is_what_the_one_function_says() -> None:
     """Parts of drawn plans over how often slices add up; among 4 L40S as in the command below."""
     draws = random.Random(6)
-    for place in PLACES:
+    for machine in PLACES:
         devices, batch = draws.choice((2, 4)), draws.choice((1, 16, 64))
-        made = plan("llama-3-8b", place, batch=batch, prompt=512, generated=64, devices=devices)
+        made = plan("llama-3-8b", machine, batch=batch, prompt=512, generated=64, devices=devices)
         assert made.expected is not None
         assert made.expected.writing is not None
         size = f"{2 * batch * 4096} byte"
         asked = "all_reduce", size, devices, made.machine, made.software
         taken = made.expected.writing["tensor"].m_as("s")
-        assert taken == pytest.approx(64 * communication.time(*asked).needed.m_as("s")), place
+        assert taken == pytest.approx(64 * communication.time(*asked).needed.m_as("s")), machine
         assert communication.seconds(asked[0], 2 * batch * 4096, *asked[2:]) * 64 == pytest.approx(
             taken
         )
@@ -40,13 +40,13 @@ def test_a_command_says_what_a_plan_takes(command: Command) -> None:
     assert {curve["machine"] for curve in answer["curves"]} == {"l40s-8"}
     text = command.prints("collective all-reduce 524MB l40s --devices 4")
     assert "by vLLM 0.22.0" in text
-    own = "all-reduce 64kB h100"
-    of_engine = json.loads(command.prints(f"collective {own} --software vllm --json"))
+    words = "all-reduce 64kB h100"
+    of_engine = json.loads(command.prints(f"collective {words} --software vllm --json"))
     assert of_engine["curves"][0]["software"] == "vLLM 0.24.0"
-    assert "vLLM 0.24.0 takes 6.371" in command.prints(f"collective {own}")
-    told = command.prints(f"collective {own} --explain")
-    assert "Curves:" in told
-    assert "Assumed:" in told
+    assert "vLLM 0.24.0 takes 6.371" in command.prints(f"collective {words}")
+    explained = command.prints(f"collective {words} --explain")
+    assert "Curves:" in explained
+    assert "Assumed:" in explained
 
 
 def test_no_curve_is_of_links_of_another_kind() -> None:
@@ -56,57 +56,59 @@ def test_no_curve_is_of_links_of_another_kind() -> None:
         if machine.domain == 1:
             continue
         try:
-            found = communication.time(operation, "1 MB", machine.domain, machine)
+            collective = communication.time(operation, "1 MB", machine.domain, machine)
         except InputError:  # of a domain that a slice or an operation does not have
             continue
-        if found.expected is None:
-            assert "links of its kind" in found.missing
-        for curve in found.measured:
-            place = machines.get(curve.machine)
-            assert place.fabric == machine.fabric, (name, curve.name)
+        if collective.expected is None:
+            assert "links of its kind" in collective.missing
+        for curve in collective.measured:
+            measured_on = machines.get(curve.machine)
+            assert measured_on.fabric == machine.fabric, (name, curve.name)
             if machine.fabric == "switch":
-                names = {one.device.name.split()[0] for one in (place, machine)}
+                names = {one.device.name.split()[0] for one in (measured_on, machine)}
                 assert names == {"NVIDIA"}, (name, curve.name)
 
 
 def test_a_torus_takes_published_bandwidths_and_its_hops() -> None:
     """The hops on 4 × 4 go to the farthest along both axes, there and back, a microsecond each."""
     v5e = machines.get("tpu-v5e")
-    found = communication.time("all_reduce", "1 MB", 16, v5e)
+    collective = communication.time("all_reduce", "1 MB", 16, v5e)
     ways = 2 if v5e.wraparound else 1
     hops = 2 * 2 * (4 // ways)
-    assert (found.needed - found.lower).m_as("us") == pytest.approx(hops)
-    assert found.measured == ()
-    assert found.interval is None
-    assert "1 µs a hop" in found.stands_on
+    assert (collective.needed - collective.lower).m_as("us") == pytest.approx(hops)
+    assert collective.measured == ()
+    assert collective.interval is None
+    assert "1 µs a hop" in collective.stands_on
     with pytest.raises(NotMeasured, match="links of its kind, AWS's switch"):
         assert communication.time("all_reduce", "1 MB", 8, "trn3").needed
 
 
 @pytest.mark.parametrize(
-    ("machine", "told"),
+    ("machine", "sentence"),
     [
         ("aws-p5", "NVIDIA DGX H100 over InfiniBand or RoCE, not EFA"),
         ("gcp-a3-mega", "NVIDIA DGX H100 over InfiniBand or RoCE, not GPUDirect-TCPXO"),
         ("azure-nd-h100-v5", "as on NVIDIA DGX H100 by"),
     ],
 )
-def test_a_curve_of_another_network_is_said_to_be(machine: str, told: str) -> None:
-    found = communication.time("all_reduce", "1 GB", 16, machine)
-    assert told in found.stands_on
+def test_a_curve_of_another_network_is_said_to_be(machine: str, sentence: str) -> None:
+    collective = communication.time("all_reduce", "1 GB", 16, machine)
+    assert sentence in collective.stands_on
     inside = communication.time("all_reduce", "1 GB", 8, machine)
     assert "over" not in inside.stands_on
 
 
 def test_sums_of_engines_are_never_faster_than_bounds() -> None:
-    for place, devices, key in product(PLACES, (2, 4, 8), ("vllm", "sglang", "tensorrt-llm")):
+    for machine, devices, key in product(PLACES, (2, 4, 8), ("vllm", "sglang", "tensorrt-llm")):
         for size in ("256 byte", "1 MB", "1 GB"):
             try:
-                found = communication.time("all_reduce", size, devices, place, software.get(key))
+                collective = communication.time(
+                    "all_reduce", size, devices, machine, software.get(key)
+                )
             except InputError:
                 continue
-            if found.expected is not None:
-                assert found.expected >= found.lower
+            if collective.expected is not None:
+                assert collective.expected >= collective.lower
 
 
 def test_another_count_over_pcie_is_that_of_the_nearest_count() -> None:

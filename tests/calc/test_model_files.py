@@ -77,7 +77,7 @@ LLAMA = {  # Llama 3.2 3B, as its files say
 
 def llama_tensors(matrix: int = Q4_K, more: int = Q6_K, table: int = Q6_K) -> Shapes:
     """Tensors of Llama 3.2 3B in Q4_K_M, by the rules of llama.cpp's quantize program."""
-    found: Shapes = {
+    tensor_shapes: Shapes = {
         "rope_freqs.weight": (F32, (64,)),
         "token_embd.weight": (table, (3072, 128256)),
         "output_norm.weight": (F32, (3072,)),
@@ -95,8 +95,8 @@ def llama_tensors(matrix: int = Q4_K, more: int = Q6_K, table: int = Q6_K) -> Sh
             "ffn_up": (matrix, (3072, 8192)),
             "ffn_down": (wide, (8192, 3072)),
         }
-        found |= {f"blk.{layer}.{name}.weight": shape for name, shape in shapes.items()}
-    return found
+        tensor_shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in shapes.items()}
+    return tensor_shapes
 
 
 def bytes_of(tensors: Shapes) -> float:
@@ -139,7 +139,7 @@ EXPERTS = {  # of two layers
 
 
 def experts_tensors() -> Shapes:
-    found: Shapes = {
+    tensor_shapes: Shapes = {
         "token_embd.weight": (F16, (256, 1000)),
         "output.weight": (F16, (256, 1000)),
         "output_norm.weight": (F32, (256,)),
@@ -159,8 +159,8 @@ def experts_tensors() -> Shapes:
             "ffn_up_exps": (39, (256, 256, 8)),
             "ffn_down_exps": (Q6_K if layer else 39, (256, 256, 8)),
         }
-        found |= {f"blk.{layer}.{name}.weight": shape for name, shape in shapes.items()}
-    return found
+        tensor_shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in shapes.items()}
+    return tensor_shapes
 
 
 def test_experts_of_a_gguf_file_have_their_bits(tmp_path: Path) -> None:
@@ -269,13 +269,15 @@ SIZES = {"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1}
 
 
 def tensors(linear: str = "BF16") -> dict[str, tuple[str, tuple[int, ...]]]:
-    found: dict[str, tuple[str, tuple[int, ...]]] = {"lm_head.weight": ("BF16", (1000, 256))}
+    tensor_shapes: dict[str, tuple[str, tuple[int, ...]]] = {
+        "lm_head.weight": ("BF16", (1000, 256))
+    }
     for name, shape in WEIGHTS.items():
         narrow = "_proj" in name and linear != "BF16"
-        found[f"model.{name}.weight"] = (linear if narrow else "BF16", shape)
+        tensor_shapes[f"model.{name}.weight"] = (linear if narrow else "BF16", shape)
         if narrow:
-            found[f"model.{name}.weight_scale"] = ("F32", (1,))
-    return found
+            tensor_shapes[f"model.{name}.weight_scale"] = ("F32", (1,))
+    return tensor_shapes
 
 
 def write_safetensors(path: Path, held: dict[str, tuple[str, tuple[int, ...]]]) -> int:

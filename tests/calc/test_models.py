@@ -193,8 +193,8 @@ def test_a_name_of_another_model_says_whose_shape_it_takes() -> None:
         ):
             with row(name):
                 assert models.called(name, models.get(name)) == called
-    told = str(plan("DeepSeek-R1", "dgx-h200", devices=8, prompt=100, generated=10))
-    assert told.startswith("DeepSeek-R1, in the shape of DeepSeek-V3 on 8 ")
+    printed = str(plan("DeepSeek-R1", "dgx-h200", devices=8, prompt=100, generated=10))
+    assert printed.startswith("DeepSeek-R1, in the shape of DeepSeek-V3 on 8 ")
 
 
 def test_no_name_stands_for_two_models() -> None:
@@ -286,8 +286,8 @@ CONFIGS = {
 
 @pytest.fixture
 def read(written: Written) -> Callable[[Any], models.Transformer]:
-    def read(given: Any) -> models.Transformer:
-        path = written(given if isinstance(given, str) else json.dumps(given), "config.json")
+    def read(content: Any) -> models.Transformer:
+        path = written(content if isinstance(content, str) else json.dumps(content), "config.json")
         return models.load(path)
 
     return read
@@ -297,8 +297,8 @@ def read(written: Written) -> Callable[[Any], models.Transformer]:
 def test_a_config_gives_the_counted_parameters(
     name: str, read: Callable[[Any], models.Transformer]
 ) -> None:
-    given, counted = CONFIGS[name]
-    assert read(given).parameters.m_as("param") == counted
+    configuration, counted = CONFIGS[name]
+    assert read(configuration).parameters.m_as("param") == counted
 
 
 # Configurations of released models, from the sources of their tables in models.toml, by their keys
@@ -311,14 +311,14 @@ def test_a_released_config_gives_the_model(
     key: str, read: Callable[[Any], models.Transformer]
 ) -> None:
     """The parameters, operations and caches of a config are those of our own table."""
-    found, ours = read(RELEASED[key]), models.get(key)
-    assert found.parts == ours.parts
-    assert found.active_parameters == ours.active_parameters
-    longest = min(ours.context, found.context)
+    released, ours = read(RELEASED[key]), models.get(key)
+    assert released.parts == ours.parts
+    assert released.active_parameters == ours.active_parameters
+    longest = min(ours.context, released.context)
     for length in (100, longest):
-        assert transformer.causal_flops(found, length) == transformer.causal_flops(ours, length)
-        assert transformer.kv_cache(found, length) == transformer.kv_cache(ours, length)
-        assert transformer.cache_read(found, length) == transformer.cache_read(ours, length)
+        assert transformer.causal_flops(released, length) == transformer.causal_flops(ours, length)
+        assert transformer.kv_cache(released, length) == transformer.kv_cache(ours, length)
+        assert transformer.cache_read(released, length) == transformer.cache_read(ours, length)
 
 
 # Configurations of families that no table of ours has, with the parameters of their checkpoints as
@@ -376,18 +376,18 @@ ADDED: dict[str, tuple[dict[str, Any], float, float]] = {  # in billions, and ho
 def test_a_config_of_another_family_gives_the_published_parameters(
     name: str, read: Callable[[Any], models.Transformer]
 ) -> None:
-    given, billions, off = ADDED[name]
-    assert read(given).parameters.m_as("param") / 1e9 == pytest.approx(billions, abs=off)
+    configuration, billions, off = ADDED[name]
+    assert read(configuration).parameters.m_as("param") / 1e9 == pytest.approx(billions, abs=off)
 
 
 def blocks(*networks: float | None) -> list[dict[str, Any]]:
     """Blocks as a search of architectures leaves them, the second without attention."""
     return [
         {
-            "attention": {"n_heads_in_group": None if place == 1 else 8, "no_op": place == 1},
+            "attention": {"n_heads_in_group": None if index == 1 else 8, "no_op": index == 1},
             "ffn": {"ffn_mult": multiple, "no_op": multiple is None},
         }
-        for place, multiple in enumerate(networks)
+        for index, multiple in enumerate(networks)
     ]
 
 
@@ -425,8 +425,8 @@ def test_an_empty_list_of_positions_is_the_default(
     read: Callable[[Any], models.Transformer],
 ) -> None:
     """Every fourth layer of Llama 4 is without, where the list has no layer and where none is."""
-    given = RELEASED["llama-4-scout"] | {"no_rope_layers": []}
-    assert read(given).kinds == models.get("llama-4-scout").kinds
+    configuration = RELEASED["llama-4-scout"] | {"no_rope_layers": []}
+    assert read(configuration).kinds == models.get("llama-4-scout").kinds
 
 
 def test_a_family_that_is_known_and_not_counted_says_why(
@@ -440,7 +440,7 @@ def test_a_family_that_is_known_and_not_counted_says_why(
 def test_a_config_of_each_family_is_held() -> None:
     """All families are held but gemma and GPT-2, which are counted ones, and other names."""
     held = {config["model_type"] for config in RELEASED.values()}
-    held |= {given["model_type"] for given, *_ in ADDED.values()}
+    held |= {configuration["model_type"] for configuration, *_ in ADDED.values()}
     others = {"llama4_text", "qwen2_5_vl_text", "minimax_m3_vl", "nemotron-nas"}
     assert {*known()["families"]} - held == {"gemma", "gpt2"} | others
 
@@ -621,12 +621,15 @@ QUANTIZED: tuple[tuple[dict[str, Any], float, str], ...] = (  # bits that 16 are
 )
 
 
-@pytest.mark.parametrize(("given", "saved", "products"), QUANTIZED)
+@pytest.mark.parametrize(("quantization", "saved", "products"), QUANTIZED)
 def test_a_quantization_config_is_counted(
-    read: Callable[[Any], models.Transformer], given: dict[str, Any], saved: float, products: str
+    read: Callable[[Any], models.Transformer],
+    quantization: dict[str, Any],
+    saved: float,
+    products: str,
 ) -> None:
     """The bytes by hand: two for each parameter, less what the matrices of blocks save."""
-    model = read(LLAMA | {"quantization_config": given})
+    model = read(LLAMA | {"quantization_config": quantization})
     kept = Weights.of(model, "released")
     whole = 2 * model.parameters.m_as("param")
     assert kept.memory.m_as("byte") == pytest.approx(whole - saved / 8, rel=1e-9)
@@ -637,13 +640,13 @@ def test_a_quantization_config_is_counted(
 def test_a_released_config_says_what_the_data_do(
     read: Callable[[Any], models.Transformer], key: str
 ) -> None:
-    given = RELEASED[key]
-    read_in = read(given)
-    own = Weights.of(models.get(key), "released")
+    configuration = RELEASED[key]
+    read_in = read(configuration)
+    ours = Weights.of(models.get(key), "released")
     assert Weights.of(read_in, "released").memory.m_as("byte") == pytest.approx(
-        own.memory.m_as("byte"), rel=3e-4
+        ours.memory.m_as("byte"), rel=3e-4
     )
-    assert Weights.of(read_in, "released").products == own.products
+    assert Weights.of(read_in, "released").products == ours.products
 
 
 @pytest.mark.parametrize("name", ["mamba_ssm_dtype", "mamba_ssm_cache_dtype"])
@@ -657,20 +660,23 @@ def test_states_are_as_a_config_asks(read: Callable[[Any], models.Transformer], 
 
 def test_modules_that_are_not_counted_are_noted(read: Callable[[Any], models.Transformer]) -> None:
     skipped = ["lm_head", "model.visual.blocks.0.attn", "model.layers.3.adapter.proj"]
-    given = {"quant_method": "fp8", "modules_to_not_convert": skipped}
-    (note,) = read(LLAMA | {"quantization_config": given}).notes
+    quantization = {"quant_method": "fp8", "modules_to_not_convert": skipped}
+    (note,) = read(LLAMA | {"quantization_config": quantization}).notes
     assert "leaves model.layers.3.adapter.proj as trained" in note
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("quantization", "message"),
     [
         ({"quant_method": "hqq"}, r"of the method 'hqq', which is not read; those of fp8, .* are"),
         ({"quant_method": "hqq"}, r'take it out and say the format, as in weights="awq"$'),
         ({"quant_method": "fp-8"}, r"did you mean fp8\b"),
         ({"bits": 4, "group_size": 128}, "has no quant_method; those of fp8, "),
         ({"quant_method": ["fp8"]}, "which is not read"),
-        *((given, "quantization_config must be an object") for given in ("fp8", [], False, 8)),
+        *(
+            (quantization, "quantization_config must be an object")
+            for quantization in ("fp8", [], False, 8)
+        ),
         ({}, "has no quant_method"),
         ({"quant_method": "fp8", "odd": 3}, r"has odd, which is not read, and may change"),
         ({"quant_method": "gptq"}, r"\(gptq\) cannot be read: it has no bits"),
@@ -697,10 +703,10 @@ def test_modules_that_are_not_counted_are_noted(read: Callable[[Any], models.Tra
     ],
 )
 def test_what_no_method_reads_is_refused_by_name(
-    read: Callable[[Any], models.Transformer], given: Any, message: str
+    read: Callable[[Any], models.Transformer], quantization: Any, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        read(LLAMA | {"quantization_config": given})
+        read(LLAMA | {"quantization_config": quantization})
 
 
 def in_a_group(name: str, value: object) -> dict[str, Any]:
@@ -740,7 +746,7 @@ def test_a_field_of_another_kind_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("method", "given", "message"),
+    ("method", "configuration", "message"),
     [
         ("compressed-tensors", in_a_group("type", "banana"), "type must be float or int; got 'ban"),
         ("compressed-tensors", in_a_group("num_bits", 0), "num_bits must be 2, 3, 4, 5, 6 or 8"),
@@ -754,10 +760,13 @@ def test_a_field_of_another_kind_is_refused(
     ],
 )
 def test_fields_that_do_not_go_together_are_refused(
-    read: Callable[[Any], models.Transformer], method: str, given: dict[str, Any], message: str
+    read: Callable[[Any], models.Transformer],
+    method: str,
+    configuration: dict[str, Any],
+    message: str,
 ) -> None:
     with pytest.raises(InputError, match=rf"\({method}\) cannot be read: .*{message}"):
-        read(LLAMA | {"quantization_config": {"quant_method": method} | given})
+        read(LLAMA | {"quantization_config": {"quant_method": method} | configuration})
 
 
 def test_the_case_of_a_method_does_not_matter(read: Callable[[Any], models.Transformer]) -> None:
@@ -768,9 +777,9 @@ def test_the_case_of_a_method_does_not_matter(read: Callable[[Any], models.Trans
 
 
 def test_a_llama_without_groups(read: Callable[[Any], models.Transformer]) -> None:
-    given = config("llama", "32 4096 32 32 11008 32000 4096")
-    del given["num_key_value_heads"]
-    assert read(given).parameters == models.get("llama-2-7b").parameters
+    configuration = config("llama", "32 4096 32 32 11008 32000 4096")
+    del configuration["num_key_value_heads"]
+    assert read(configuration).parameters == models.get("llama-2-7b").parameters
 
 
 def test_biases_of_a_config(read: Callable[[Any], models.Transformer]) -> None:
@@ -785,7 +794,7 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("content", "message"),
     [
         (
             LLAMA | {"model_type": "mamba"},
@@ -848,10 +857,10 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
     ],
 )
 def test_a_config_that_cannot_be_read(
-    given: Any, message: str, read: Callable[[Any], models.Transformer]
+    content: Any, message: str, read: Callable[[Any], models.Transformer]
 ) -> None:
     with pytest.raises(InputError, match=message) as refusal:
-        read(given)
+        read(content)
     assert "config.json: " in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
@@ -871,7 +880,7 @@ WINDOW = {"sliding_window": 4096}
 
 
 @pytest.mark.parametrize(
-    ("given", "layers"),
+    ("configuration", "layers"),
     [
         (MISTRAL | WINDOW, 32),
         (CONFIGS["gemma2 9B"][0] | WINDOW, 21),
@@ -886,10 +895,10 @@ WINDOW = {"sliding_window": 4096}
     ],
 )
 def test_windows_of_a_config(
-    given: Any, layers: int | None, read: Callable[[Any], models.Transformer]
+    configuration: Any, layers: int | None, read: Callable[[Any], models.Transformer]
 ) -> None:
     """Windows are placed as the configuration classes of transformers place or list them."""
-    model = read(given)
+    model = read(configuration)
     assert model.notes == ()
     if layers is None:
         assert model.window is None
@@ -900,10 +909,10 @@ def test_windows_of_a_config(
 def test_a_window_of_unknown_layers_is_told_and_not_counted(
     read: Callable[[Any], models.Transformer],
 ) -> None:
-    told = read(LLAMA | WINDOW)
-    assert told.window is None
-    assert "sliding_window of 4096 tokens is not counted" in told.notes[0]
-    made = plan(told, "h100", prompt=100, generated=100)
+    model = read(LLAMA | WINDOW)
+    assert model.window is None
+    assert "sliding_window of 4096 tokens is not counted" in model.notes[0]
+    made = plan(model, "h100", prompt=100, generated=100)
     assert any("sliding_window" in sentence for sentence in made.assumptions)
 
 

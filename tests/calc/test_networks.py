@@ -83,12 +83,12 @@ def test_layers_are_the_law(model: Convolutional) -> None:
 def test_closed_intensities_are_those_of_layers_in_a_large_batch() -> None:
     model = network("mobilenet-v2", Convolutional)
     for each in model.convolutions:
-        found = convolution.workload(each, 1e6).intensity.m_as("FLOP/byte")
+        intensity = convolution.workload(each, 1e6).intensity.m_as("FLOP/byte")
         if each.kind == "depthwise" and each.read == each.written:
-            assert found == pytest.approx(convolution.depthwise_intensity(3).m_as("FLOP/byte"))
+            assert intensity == pytest.approx(convolution.depthwise_intensity(3).m_as("FLOP/byte"))
         elif each.kind == "pointwise":
             closed = convolution.pointwise_intensity(each.inputs, each.outputs)
-            assert found == pytest.approx(closed.m_as("FLOP/byte"), rel=1e-5)
+            assert intensity == pytest.approx(closed.m_as("FLOP/byte"), rel=1e-5)
 
 
 @pytest.mark.parametrize(

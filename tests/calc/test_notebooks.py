@@ -76,7 +76,7 @@ def test_a_law_is_its_equation() -> None:
 def test_a_quantity_tells_its_source_to_who_points_at_it() -> None:
     tdp = hardware.H100.tdp
     assert ">700 W<" in tdp._repr_html_()
-    told = tdp._repr_html_().split('"')[1]
-    assert source(tdp).startswith(told)
+    title = tdp._repr_html_().split('"')[1]
+    assert source(tdp).startswith(title)
     assert quantity("3 GB")._repr_html_() == "3 GB"
     assert "title" not in (2 * tdp)._repr_html_()

@@ -110,15 +110,15 @@ def test_options_become_nouns_and_nouns_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "sentence"),
     [
         ({"rates": 3}, r"plan_service\(\) has no option rates; did you mean rate"),
         ({"ttft": "1 s"}, r"plan_service\(\) needs tpot"),
         ({"draft": "d", "ttft": 1, "tpot": 1}, r"plan_service\(\) needs acceptance with draft"),
     ],
 )
-def test_what_is_missing_or_unknown_is_told(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_is_missing_or_unknown_is_told(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
         arguments_of(plan_service, options)
 
 

@@ -128,7 +128,7 @@ def test_the_help_shows_a_trace_that_is_read(
     with pytest.raises(SystemExit):
         main(["plan-service", "--help"])
     lines = capsys.readouterr().out.splitlines()
-    first = next(place for place, line in enumerate(lines) if line.strip().startswith("timestamp,"))
+    first = next(index for index, line in enumerate(lines) if line.strip().startswith("timestamp,"))
     file = written("\n".join(line.strip() for line in lines[first : first + 4]), "trace.csv")
     made = flatly(
         plan_service, "llama-3-8b", "h100", trace=file, ttft="2 s", tpot="20 token/s", pools="mixed"
@@ -140,8 +140,8 @@ def test_a_configuration_of_gpt2(tmp_path: Path) -> None:
     """124 439 808 parameters, as its release counts them."""
     file = tmp_path / "config.json"
     shape = {"n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024, "n_ctx": 1024}
-    told = {"vocab_size": 50257, "attn_pdrop": 0.1, "summary_type": "cls_index", "new_part": 1}
-    file.write_text(json.dumps({"model_type": "gpt2"} | shape | told))
+    fields = {"vocab_size": 50257, "attn_pdrop": 0.1, "summary_type": "cls_index", "new_part": 1}
+    file.write_text(json.dumps({"model_type": "gpt2"} | shape | fields))
     model = models.load(file)
     assert model.parameters.m_as("param") == 124_439_808
     assert model.notes == ("its configuration has what is unknown here, and not counted: new_part",)
@@ -172,7 +172,7 @@ BESIDE = {
 
 def examples() -> list[tuple[str, str, str]]:
     """Each quoted example of the help, with its command and its option."""
-    found = []
+    lines = []
     for parser in command_parser()[1]:
         command = parser.prog.split()[-1]
         if command not in CALLS:
@@ -180,12 +180,12 @@ def examples() -> list[tuple[str, str, str]]:
         parser.add_options()
         for action in parser._actions:
             quoted = re.findall(r'"([^"]+)"', action.help or "")
-            found += [
+            lines += [
                 (command, action.option_strings[0], text)
                 for text in quoted[:1]
                 if action.option_strings
             ]
-    return found
+    return lines
 
 
 @pytest.mark.slow
@@ -196,8 +196,8 @@ def test_every_example_of_the_help_is_read(capsys: pytest.CaptureFixture[str]) -
     for command, option, text in ran:
         call = OF_OPTION.get((command, option), CALLS[command]).split()
         if left := APART.get((command, option)):
-            place = call.index(left)
-            del call[place : place + 2]
+            index = call.index(left)
+            del call[index : index + 2]
         more = BESIDE.get((command, option), "")
         if main([command, *call, option, text, *filter(None, more.split("|"))]) != 0:
             refused.append((command, option, text, capsys.readouterr().err))

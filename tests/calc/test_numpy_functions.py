@@ -147,10 +147,10 @@ QUANTITIES_ALONE = ("full_like", "meshgrid")  # whose answers have the unit of e
 
 
 def of_numpy(name: str) -> Any:
-    found: Any = np
+    function: Any = np
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        function = getattr(function, part, None)
+    return function
 
 
 def handled() -> list[str]:
@@ -192,9 +192,9 @@ def check(name: str, call: Call, function: Any) -> None:
         bare = [turned.m_as("")] if unit == "%" and name not in QUANTITIES_ALONE else []
         expected = answer(call, function, based, based[::-1])
         for y in (turned, turned.to(other), *bare):
-            found = answer(call, function, x, y)
-            assert list(map(type, found)) == list(map(type, expected))
-            for one, same in zip(found, expected, strict=True):
+            answers = answer(call, function, x, y)
+            assert list(map(type, answers)) == list(map(type, expected))
+            for one, same in zip(answers, expected, strict=True):
                 assert one == (same if isinstance(same, str) else approx(same))
 
 
@@ -208,12 +208,12 @@ def test_a_function_answers_alike_in_every_unit(name: str) -> None:
 def test_a_method_answers_alike_in_every_unit(name: str) -> None:
     beside = {"repeat": (2,), "reshape": ((2, 2),), "take": ([0, 2],), "compress": ([1, 0, 1],)}
     rows = name in ("diagonal", "swapaxes", "trace")
-    given = beside.get(name, (0, 1) if name == "swapaxes" else ())
-    check(name, lambda f, x, y: getattr(_flat(x) if rows else x, f)(*given), name)
+    arguments = beside.get(name, (0, 1) if name == "swapaxes" else ())
+    check(name, lambda f, x, y: getattr(_flat(x) if rows else x, f)(*arguments), name)
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("share", "expected"),
     [
         (lambda: np.var(quantity([10, 20, 40], "%")), 0.0155555555555555),
         (lambda: quantity([10, 20, 40], "%").var(), 0.0155555555555555),
@@ -227,8 +227,8 @@ def test_a_method_answers_alike_in_every_unit(name: str) -> None:
         (lambda: np.floor_divide(7, quantity("200%")), 3),
     ],
 )
-def test_a_share_is_the_number_that_it_equals(found: Callable[[], Any], expected: Any) -> None:
-    assert [part for part in in_base(found()) if part != ""] == pytest.approx(in_base(expected))
+def test_a_share_is_the_number_that_it_equals(share: Callable[[], Any], expected: Any) -> None:
+    assert [part for part in in_base(share()) if part != ""] == pytest.approx(in_base(expected))
 
 
 def test_numbers_put_into_shares_are_shares() -> None:

@@ -21,9 +21,9 @@ ARGUMENTS = [(name, argument) for name in FUNCTIONS for argument in argument_nam
 
 def answers_or_refuses(name: str, odd: dict[str, str]) -> None:
     """Call a function with its usual arguments but for some, given by the names of odd values."""
-    given = usual_arguments(name) | {argument: ODD[each]() for argument, each in odd.items()}
+    arguments = usual_arguments(name) | {argument: ODD[each]() for argument, each in odd.items()}
     try:
-        FUNCTIONS[name](**given)
+        FUNCTIONS[name](**arguments)
     except (InputError, DimensionalityError) as error:
         if "\n" in str(error) or not str(error).strip():
             pytest.fail(f"{name}() with {odd} is not refused in one sentence: {error}")

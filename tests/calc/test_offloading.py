@@ -17,8 +17,8 @@ HOST = "96 GB DDR5-5600"
 ASKED = {"prompt": 1000, "generated": 300}
 
 
-def errors(known: list[tuple[float, float]]) -> list[float]:
-    return [expected / time - 1 for expected, time in known]
+def errors(pairs: list[tuple[float, float]]) -> list[float]:
+    return [expected / time - 1 for expected, time in pairs]
 
 
 def test_runs_that_nothing_was_fitted_to_are_within_a_quarter_in_the_median() -> None:
@@ -43,15 +43,15 @@ def test_one_run_of_a_sweep_says_what_the_others_take() -> None:
 
 
 def test_a_plan_leaves_as_few_experts_to_the_host_as_fit() -> None:
-    found = plan("gpt-oss-120b", "rtx-4090", host=HOST, **ASKED)
-    assert found.split == Split(Host.read(HOST), experts=24)
-    assert found.fits
+    planned = plan("gpt-oss-120b", "rtx-4090", host=HOST, **ASKED)
+    assert planned.split == Split(Host.read(HOST), experts=24)
+    assert planned.fits
     fewer = Split(Host.read(HOST), experts=23)
-    job = Job.of("gpt-oss-120b", "rtx-4090", None, found.job.formats, "llama.cpp", split=fewer)
-    assert job.weights.memory - fewer.held(job.weights) + found.cache_memory > found.room
-    [point] = found.points
+    job = Job.of("gpt-oss-120b", "rtx-4090", None, planned.job.formats, "llama.cpp", split=fewer)
+    assert job.weights.memory - fewer.held(job.weights) + planned.cache_memory > planned.room
+    [point] = planned.points
     assert point["host"]["options"] == "-ngl 99 --n-cpu-moe 24"
-    assert "--n-cpu-moe 24" in str(found)
+    assert "--n-cpu-moe 24" in str(planned)
 
 
 def test_device_and_host_hold_all_between_them() -> None:
@@ -166,22 +166,22 @@ def test_caches_of_experts_that_nothing_was_fitted_to() -> None:
 def test_what_the_memory_has_no_place_for_is_read_from_the_disk() -> None:
     with pytest.raises(InputError, match="an SSD beside it"):
         plan(host="64 GB DDR5-5600", **LARGE)  # type: ignore[arg-type]
-    found = plan(host=DISK, **LARGE)  # type: ignore[arg-type]
-    assert found.split is not None
-    assert found.expected is not None
-    held = found.split.held(found.kept)
-    movable = found.split.held(found.kept, of_experts=True)
+    planned = plan(host=DISK, **LARGE)  # type: ignore[arg-type]
+    assert planned.split is not None
+    assert planned.expected is not None
+    held = planned.split.held(planned.kept)
+    movable = planned.split.held(planned.kept, of_experts=True)
     resident = (quantity("64 GB") - (held - movable)) / movable
-    assert found.split.resident == pytest.approx(resident.m_as(""))
-    writing = found.expected.passes["each token"]
-    experts = found.split.read(found.kept, 1, of_experts=True)
-    missed = experts * (1 - found.split.resident**0.33)
+    assert planned.split.resident == pytest.approx(resident.m_as(""))
+    writing = planned.expected.passes["each token"]
+    experts = planned.split.read(planned.kept, 1, of_experts=True)
+    missed = experts * (1 - planned.split.resident**0.33)
     assert writing["host's SSD"].m_as("s") == pytest.approx((missed / quantity("7 GB/s")).m_as("s"))
-    [point] = found.points
+    [point] = planned.points
     assert point["host"]["on_ssd"].m_as("GB") == pytest.approx(held.m_as("GB") - 64)
     assert point["interval"] == {}  # no published rows are like it
-    assert "without --no-mmap and --mlock" in str(found)
-    assert found.time_per_token.lower <= found.expected.results["time_per_token"]
+    assert "without --no-mmap and --mlock" in str(planned)
+    assert planned.time_per_token.lower <= planned.expected.results["time_per_token"]
 
 
 def test_a_faster_disk_and_more_memory_are_never_slower() -> None:

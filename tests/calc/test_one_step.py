@@ -70,17 +70,17 @@ def answer(step: Step) -> Answer:
 
 def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
     """Yield every author's answer on one decode step, on as many devices as a machine joins."""
-    model, place = models.transformer(name), machines.get(machine)
-    devices = max(count for count in Layout.slices_of(model) if count <= place.domain)
-    job = Job(model, place, Layout(tensor=devices))
+    model, server = models.transformer(name), machines.get(machine)
+    devices = max(count for count in Layout.slices_of(model) if count <= server.domain)
+    job = Job(model, server, Layout(tensor=devices))
     load = Tokens(writing=SEQUENCES, context=CONTEXT)
     of_step = answer(calc.step(job, load))
     yield "step", of_step
-    yield "inference", answer(inference.decode(model, place, CONTEXT, SEQUENCES, devices))
+    yield "inference", answer(inference.decode(model, server, CONTEXT, SEQUENCES, devices))
     yield "mixed step", answer(inference.mixed_step(job, SEQUENCES, CONTEXT, 0))
     lengths: dict[str, Any] = {"prompt": PROMPT, "generated": GENERATED, "batch": SEQUENCES}
     planned = plan(
-        model, place, **lengths, devices=devices, weights="bf16", dtype="bf16", software="none"
+        model, server, **lengths, devices=devices, weights="bf16", dtype="bf16", software="none"
     )
     if planned.fits and not model.reaches:  # windows that fill on the way bend the mean
         yield "plan", (planned.writing.lower.m_as("s"), of_step[1])
@@ -96,8 +96,8 @@ def decodes(name: str, machine: str) -> Iterator[tuple[str, Answer]]:
     if isinstance(tables.expected, Steps) and of_step[1] is not None:
         # A table is made at the length of a prompt, from which it grows in proportion.
         at_prompt = answer(calc.step(job, Tokens(writing=SEQUENCES, context=PROMPT)))
-        own = tables.expected.time(SEQUENCES, SEQUENCES * PROMPT)
-        assert own == pytest.approx(at_prompt[1], rel=1e-9), "tables of a service"
+        tabulated = tables.expected.time(SEQUENCES, SEQUENCES * PROMPT)
+        assert tabulated == pytest.approx(at_prompt[1], rel=1e-9), "tables of a service"
 
 
 def _published(model: Transformer, machine: str, devices: int) -> Answer | None:
@@ -124,7 +124,9 @@ def _published(model: Transformer, machine: str, devices: int) -> Answer | None:
 def check(answers: Iterator[tuple[str, Answer]]) -> None:
     """Assert that all answers agree with the first."""
     (_, first), *others = answers
-    assert {name: own for name, own in others if own != pytest.approx(first, rel=1e-9)} == {}
+    assert {
+        name: result for name, result in others if result != pytest.approx(first, rel=1e-9)
+    } == {}
 
 
 @pytest.mark.parametrize("pairs", [FEW, pytest.param(PAIRS, marks=pytest.mark.nightly)])
@@ -142,12 +144,12 @@ def test_there_are_as_many_pairs_as_asked_for() -> None:
 @pytest.mark.parametrize("devices", [8, 72])
 def test_experts_on_all_devices_are_a_layout(devices: int) -> None:
     """`inference.expert_decode` is the step of as many copies as devices, as one sees it."""
-    place, sizes = machines.get("dgx-h100"), inference.EIGHT_BITS
-    job = Job.of("deepseek-v3", place, Layout(data=devices, experts=devices), sizes)
+    server, sizes = machines.get("dgx-h100"), inference.EIGHT_BITS
+    job = Job.of("deepseek-v3", server, Layout(data=devices, experts=devices), sizes)
     step = calc.step(job, Tokens(writing=64 * devices, context=2000))
-    own = inference.expert_decode("deepseek-v3", place, 2000, 64, devices)
-    assert answer(own) == answer(step)
-    assert (own.tokens * devices).m_as("token") == step.tokens.m_as("token")
+    decoded = inference.expert_decode("deepseek-v3", server, 2000, 64, devices)
+    assert answer(decoded) == answer(step)
+    assert (decoded.tokens * devices).m_as("token") == step.tokens.m_as("token")
 
 
 @pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.nightly)])
@@ -162,12 +164,12 @@ def test_a_published_training_step_is_that_of_its_layout(every: int) -> None:
                     continue  # no rate was measured, or links are not published
                 step = published_layout.step
                 tokens = step.tokens.m_as("token") / job.layout.devices
-                own = answer(step)
-                assert prediction.lower * tokens == pytest.approx(own[0], rel=1e-9)
-                if own[1] is None:
+                times = answer(step)
+                assert prediction.lower * tokens == pytest.approx(times[0], rel=1e-9)
+                if times[1] is None:
                     assert prediction.expected is None
                 else:
-                    assert prediction.expected == pytest.approx(own[1] / tokens, rel=1e-9)
+                    assert prediction.expected == pytest.approx(times[1] / tokens, rel=1e-9)
 
 
 def test_a_training_step_has_one_author() -> None:
@@ -179,7 +181,7 @@ def test_a_training_step_has_one_author() -> None:
                 trained = calc.steps.job.ALL if method == "full" else finetuning.Adapters(method)
                 job = Job.of(model, "dgx-b200", trained=trained)
                 batch = Batch(2048, 1, "full")
-                own = answer(finetuning.step(job, batch))
+                times = answer(finetuning.step(job, batch))
                 loss = "in place" if method == "full" else "whole"  # adapters: PyTorch's own
                 held = finetuning.memory(model, trained, batch, loss=loss)
                 planned = flatly(
@@ -195,8 +197,8 @@ def test_a_training_step_has_one_author() -> None:
                     recipe="adam-mixed" if method == "full" else None,
                 )
                 with row((name, method)):
-                    assert answer(calc.step(job, batch)) == pytest.approx(own, rel=1e-9)
-                    assert answer(planned.step) == pytest.approx(own, rel=1e-9)
+                    assert answer(calc.step(job, batch)) == pytest.approx(times, rel=1e-9)
+                    assert answer(planned.step) == pytest.approx(times, rel=1e-9)
                     ours, theirs = (each.total.m_as("byte") for each in (held, planned.memory))
                     assert ours == pytest.approx(theirs, rel=1e-9)
 

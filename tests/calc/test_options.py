@@ -290,21 +290,21 @@ WHY_NOT = {
 
 def options() -> list[tuple[str, str]]:
     """Every command with each of its options."""
-    found = []
+    pairs = []
     for parser in command_parser()[1]:
         parser.add_options()
-        found += [
+        pairs += [
             (parser.prog.split()[-1], action.option_strings[0])
             for action in parser._actions
             if action.option_strings and not isinstance(action, argparse._HelpAction)
         ]
-    return found
+    return pairs
 
 
 def test_each_option_that_is_told_of_here_is_one_of_its_command() -> None:
     """An option whose meaning is not read has no line in a parser, and is not tried below."""
-    told = {(command, option) for command, of_it in OTHER.items() for option in of_it}
-    for command, option in sorted(told - {*options()}):
+    described = {(command, option) for command, of_it in OTHER.items() for option in of_it}
+    for command, option in sorted(described - {*options()}):
         assert option in PLANNED, f"calc {command} has no {option}"
 
 
@@ -414,9 +414,9 @@ def answers() -> dict[str, str]:
 
 def with_and_without(command: str, option: str) -> tuple[str, str]:
     """The line with an option, and the one that must be answered otherwise."""
-    told = OTHER[command][option]
-    given = (told,) if isinstance(told, str) else told
-    value, rest, beside, line = (*given, *("", "", "", LINES[command])[len(given) :])
+    entry = OTHER[command][option]
+    parts = (entry,) if isinstance(entry, str) else entry
+    value, rest, beside, line = (*parts, *("", "", "", LINES[command])[len(parts) :])
     line = f"{line} {rest}"
     return f"{line} {option} {value}", f"{line} {option} {beside}" if beside else line
 
@@ -425,16 +425,16 @@ def with_and_without(command: str, option: str) -> tuple[str, str]:
 SLOW = ("plan-service", "plan-training", "break-even", "compare", "observe")
 
 
-def tier(place: int, command: str) -> list[pytest.MarkDecorator]:
+def tier(index: int, command: str) -> list[pytest.MarkDecorator]:
     """Return the mark of what is slow, of which a change tries every third option."""
     if command not in SLOW:
         return []
-    return [pytest.mark.nightly if place % 3 else pytest.mark.slow]
+    return [pytest.mark.nightly if index % 3 else pytest.mark.slow]
 
 
 @pytest.mark.parametrize(
     ("command", "option"),
-    [pytest.param(*each, marks=tier(place, each[0])) for place, each in enumerate(options())],
+    [pytest.param(*each, marks=tier(index, each[0])) for index, each in enumerate(options())],
 )
 def test_an_option_changes_the_answer(
     command: str,

@@ -90,8 +90,8 @@ def test_expert_traffic_counts_each_choice_of_each_token() -> None:
     rng = np.random.default_rng(0)
     chosen = np.array([rng.permutation(256)[:8] for _ in range(4000)]) // 32
     sent = np.count_nonzero(chosen) * 7168 * (1 + 2)
-    found = parallelism.expert_traffic(4000, 7168, 8, 8, "1 byte", "2 byte")
-    assert found.m_as("byte") == pytest.approx(sent, rel=0.01)
+    traffic = parallelism.expert_traffic(4000, 7168, 8, 8, "1 byte", "2 byte")
+    assert traffic.m_as("byte") == pytest.approx(sent, rel=0.01)
 
 
 def test_sharding_beside_tensor_parallelism_against_all_splits() -> None:
@@ -104,8 +104,8 @@ def test_sharding_beside_tensor_parallelism_against_all_splits() -> None:
         return gathered, summed
 
     best = min((max(seconds(x)), x) for x in range(1, devices + 1))[1]
-    found = parallelism.fsdp_and_tensor_split(tokens, inner, devices)
-    assert found.magnitude == pytest.approx(best, abs=1)
+    split = parallelism.fsdp_and_tensor_split(tokens, inner, devices)
+    assert split.magnitude == pytest.approx(best, abs=1)
     # At the number of tokens that the law gives, the longer of both takes as long as the products.
     enough = parallelism.fsdp_and_tensor_tokens(f"{rate} FLOP/s", f"{link} byte/s", inner)
     tokens = enough.m_as("token") * devices
@@ -118,8 +118,8 @@ def test_matrices_cut_along_both_dimensions_against_all_cuts() -> None:
     tokens, width, inner, devices = 512, 8192, 32768, 64
     cuts = [(x, devices // x) for x in range(1, devices + 1) if devices % x == 0]
     sent = min(2 * 2 * tokens * (width / x + inner / y) for x, y in cuts)
-    found = parallelism.weight_stationary_2d_traffic(tokens, width, inner, devices)
-    assert found.m_as("byte") == pytest.approx(sent)
+    traffic = parallelism.weight_stationary_2d_traffic(tokens, width, inner, devices)
+    assert traffic.m_as("byte") == pytest.approx(sent)
     one = parallelism.weight_stationary_traffic(tokens, width)
     at_par = parallelism.weight_stationary_2d_traffic(tokens, width, inner, 4 * inner / width)
     assert at_par.m_as("byte") == pytest.approx(one.m_as("byte"))

@@ -180,9 +180,9 @@ def test_what_has_no_key_cannot_be_written() -> None:
     model, machine = models.get("llama-3-8b"), machines.get("dgx-h100")
     deeper = replace(model, layers=model.layers * 2)
     wider = replace(machine, domain=16)
-    for own in ((deeper, machine), (model, wider)):
+    for pair in ((deeper, machine), (model, wider)):
         with pytest.raises(InputError, match="is none of these"):
-            plan(*own, prompt=1, generated=1).to_toml()
+            plan(*pair, prompt=1, generated=1).to_toml()
     longer = plan(model.with_context(20000), machine, prompt=1, generated=1)
     assert tomllib.loads(longer.to_toml())["context"] == 20000
 

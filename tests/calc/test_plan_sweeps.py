@@ -54,15 +54,18 @@ def test_processes_make_the_same_plans() -> None:
 
 
 def test_a_file_goes_on(tmp_path: Path) -> None:
-    path, told = tmp_path / "plans.jsonl", []
+    path, progress = tmp_path / "plans.jsonl", []
     made.clear()
     run_plans(squared, numbers(3), resume=path)
     rows = run_plans(
-        squared, numbers(5), resume=path, on_progress=lambda done, total: told.append((done, total))
+        squared,
+        numbers(5),
+        resume=path,
+        on_progress=lambda done, total: progress.append((done, total)),
     )
     assert made == [0, 1, 2, 3, 4]
     assert [row["square"] for row in rows] == [0, 1, 4, 9, 16]
-    assert told == [(3, 5), (4, 5), (5, 5)]
+    assert progress == [(3, 5), (4, 5), (5, 5)]
     with pytest.raises(InputError, match="holds the rows of another sweep, which differs in plans"):
         run_plans(training_row, POINTS, resume=path)
 
@@ -91,7 +94,7 @@ def test_a_dask_cluster_makes_the_same_plans() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "sentence"),
     [
         ({"points": 3}, "points must be a list; got 3"),
         ({"points": [3]}, "a point is arguments by their names; got 3"),
@@ -99,6 +102,6 @@ def test_a_dask_cluster_makes_the_same_plans() -> None:
         ({"points": [], "executor": 2}, "executor must be one of concurrent.futures"),
     ],
 )
-def test_bad_input(given: dict[str, Any], sentence: str) -> None:
+def test_bad_input(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        run_plans(squared, **given)
+        run_plans(squared, **arguments)

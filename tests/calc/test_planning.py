@@ -151,26 +151,26 @@ def test_arrays_agree_with_a_loop(key: str, devices: Any) -> None:
     assert made.fits.any()
     assert not made.fits.all()
     words = made.binds
-    for place in np.ndindex(made.fits.shape):
-        *first, row, column = place
+    for index in np.ndindex(made.fits.shape):
+        *first, row, column = index
         count = devices[first[0]][0][0] if devices else None
         question: dict[str, Any] = {
             "batch": batches[row],
             "prompt": prompts[column],
             "devices": count,
         } | rest
-        if devices is None and not made.fits[place]:
+        if devices is None and not made.fits[index]:
             with pytest.raises(InputError, match="does not fit on"):
                 plan(key, H100, **question)
             continue
         alone = plan(key, H100, **question)
-        assert made.fits[place] == alone.fits
-        assert words[place] == alone.binds
-        memory = np.broadcast_to(made.memory.m_as("byte"), made.fits.shape)[place]
+        assert made.fits[index] == alone.fits
+        assert words[index] == alone.binds
+        memory = np.broadcast_to(made.memory.m_as("byte"), made.fits.shape)[index]
         assert memory == pytest.approx(alone.memory.m_as("byte"))
         for name in ("time_to_first_token", "answer_time", "throughput", "cost_per_token"):
             for array, single in zip(getattr(made, name), getattr(alone, name), strict=True):
-                assert array[place].magnitude == pytest.approx(single.magnitude, nan_ok=True)
+                assert array[index].magnitude == pytest.approx(single.magnitude, nan_ok=True)
 
 
 @given(st.integers(1, 300), st.integers(1, 2000), st.sampled_from(["BF16", "INT8", "4.25 bit"]))
@@ -220,9 +220,9 @@ def test_bounds_read_the_caches_of_devices_beyond_the_heads_once() -> None:
         generated=200,
         **sixteen,
     )
-    for place, prompt in enumerate((10, 1000)):
+    for index, prompt in enumerate((10, 1000)):
         alone = plan("llama-3-70b", "dgx-h100", batch=16, prompt=prompt, generated=200, **sixteen)
-        assert both.time_per_token.upper[place] == alone.time_per_token.upper
+        assert both.time_per_token.upper[index] == alone.time_per_token.upper
     assert any("has 8 heads of keys and values for 16 slices" in e for e in made.caveats)
     assert not eight.caveats
 
@@ -235,9 +235,9 @@ def test_latents_are_copied_while_they_fit_and_shared_out_beyond() -> None:
     assert many.cache_memory * 8 == one.cache_memory
     assert "caches" not in many.expected.writing
     full = plan("deepseek-v3", "h200", batch=many.largest_batch, devices=8, **asked)
-    found = full.expected.writing
-    assert "caches" in found
-    assert found["cache"].m_as("s") == pytest.approx(
+    writing = full.expected.writing
+    assert "caches" in writing
+    assert writing["cache"].m_as("s") == pytest.approx(
         full.batch.magnitude * 1100 * 61 * 576 * 2 / 8 / 4.48e12, rel=0.05
     )
     assert not plan("deepseek-v3", "h200", batch=many.largest_batch + 1, devices=8, **asked).fits
@@ -272,8 +272,8 @@ def test_an_array_of_one_point_is_printed_as_a_line_of_a_table() -> None:
 
 def test_what_would_change_of_shared_experts_is_what_they_allow() -> None:
     shared: dict[str, Any] = {"batch": 256, "experts": 8, "prompt": 1000, "generated": 64}
-    told = plan("mixtral-8x7b", "dgx-b200", **shared).explained().what_would_change
-    assert any(each.startswith("INT8 weights") for each in told)
+    changes = plan("mixtral-8x7b", "dgx-b200", **shared).explained().what_would_change
+    assert any(each.startswith("INT8 weights") for each in changes)
 
 
 def test_after_an_answer_of_one_token_another_would_take_the_step_of_all_users() -> None:
@@ -352,7 +352,9 @@ def test_no_plan_cuts_a_model_over_parts_of_domains() -> None:
     asked: dict[str, Any] = {"prompt": 8000, "generated": 500}
     assert plan("kimi-k3", "b200", **asked).devices == 16
     twelve = plan("kimi-k3", "b200", devices=12, **asked)
-    assert any(told.startswith("16 devices: ") for told in twelve.explained().what_would_change)
+    assert any(
+        sentence.startswith("16 devices: ") for sentence in twelve.explained().what_would_change
+    )
 
 
 @pytest.mark.parametrize("software", ["vllm", "vllm 0.19", "sglang", "llama-cpp", "none", None])
@@ -485,8 +487,8 @@ def test_a_table_of_points() -> None:
         if not point["fits"]:
             assert set(row[3:-1]) == {"does not fit", "–"}
             continue
-        told = float(row[3].partition(" ")[0])
-        assert told == pytest.approx(point["expected"]["time_per_token"].m_as("ms"), rel=5e-3)
+        printed = float(row[3].partition(" ")[0])
+        assert printed == pytest.approx(point["expected"]["time_per_token"].m_as("ms"), rel=5e-3)
     bounds = made.tables[1].rows
     least = made.points[0]["time_per_token"].lower.m_as("ms")
     assert float(bounds[1][3].partition(" ")[0]) == pytest.approx(least, rel=1e-3)
@@ -747,8 +749,8 @@ def test_a_ring_with_hops_turns_at_sixteen_and_measured_sums_take_longer(
     same = max(1, devices // 8)
     copies = 32 * 1100 * 327_680 * (same - 1) / (devices * 3.35e12) * 1e3
     exchanges = 80 * 32 * 64 / devices * 256 * 2 * (1 - 1 / same) / 450e9 * 1e3
-    found = ring.time_per_token.upper.m_as("ms") - exchanges + copies
-    assert found + hops == pytest.approx(time, abs=0.051)
+    sums = ring.time_per_token.upper.m_as("ms") - exchanges + copies
+    assert sums + hops == pytest.approx(time, abs=0.051)
     made = plan("llama-3-70b", "h100", **asked)  # type: ignore[arg-type]
     assert made.expected.time_per_token.m_as("ms") > time
 
@@ -756,10 +758,10 @@ def test_a_ring_with_hops_turns_at_sixteen_and_measured_sums_take_longer(
 def test_machines_of_one_are_joined_by_their_ports() -> None:
     """Ports join them as in `calc.step` and `calc collective`: a bound, as no message was timed."""
     asked: dict[str, Any] = {"prompt": 1000, "generated": 1000}
-    found = plan("gpt-oss-120b", "dgx-spark", **asked, weights="bf16")
-    assert found.devices == 4
-    assert "across the domains of NVIDIA DGX Spark" in found.not_expected
-    assert any("over the ports of NVIDIA DGX Spark" in told for told in found.assumptions)
+    made = plan("gpt-oss-120b", "dgx-spark", **asked, weights="bf16")
+    assert made.devices == 4
+    assert "across the domains of NVIDIA DGX Spark" in made.not_expected
+    assert any("over the ports of NVIDIA DGX Spark" in sentence for sentence in made.assumptions)
     assert calc.device_memory.fit("gpt-oss-120b", "dgx-spark", tensor=4, weights="bf16").fits
 
 

@@ -56,13 +56,13 @@ def test_a_collective_says_whose_curve_it_took(command: Command) -> None:
 
 def test_the_coefficients_of_power_are_the_fit_of_all_metered_loads() -> None:
     """The range is that of models and of devices that were left out."""
-    known = fit.loads(power_rows.draws())
-    assert len(known) == 139
+    loads = fit.loads(power_rows.draws())
+    assert len(loads) == 139
     names = ("at_work", "by_memory", "by_compute")
     stored = [constants.get(f"coefficient_power_{name}").m_as("") for name in names]
-    assert stored == pytest.approx(fit.fitted(known))
-    models = fit.left_out(known, lambda load: load.model)
-    devices = fit.left_out(known, lambda load: load.device)
+    assert stored == pytest.approx(fit.fitted(loads))
+    models = fit.left_out(loads, lambda load: load.model)
+    devices = fit.left_out(loads, lambda load: load.device)
     pairs = [fit.ends(factor for _, factor in factors) for factors in (models, devices)]
     low, high = (constants.get(f"coefficient_power_{end}").m_as("") for end in ("low", "high"))
     assert low == pytest.approx(min(pair[0] for pair in pairs), abs=0.005)

@@ -103,7 +103,7 @@ def test_routing_by_prefix_sends_a_session_back_to_its_replica(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "sentence"),
     [
         ("nonsense", "is not valid JSON: Expecting value: line 3 column 1"),
         ('{"timestamp": 900, "inp', "bad.jsonl: ends in the middle of line 3$"),
@@ -116,10 +116,10 @@ def test_routing_by_prefix_sends_a_session_back_to_its_replica(tmp_path: Path) -
         ('{"timestamp": 900, "output_length": 1, "hash_ids": [1]}', "needs a column prompt"),
     ],
 )
-def test_a_bad_line_is_one_sentence(line: str, told: str, tmp_path: Path) -> None:
+def test_a_bad_line_is_one_sentence(line: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text("\n".join([*map(json.dumps, LINES[:2]), line]), encoding="utf-8")
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=sentence):
         read_trace(path)
 
 
@@ -132,9 +132,9 @@ def test_sessions_grow_and_find_all_that_was_said() -> None:
     had = (trace.prompts - 1200) // 500
     assert (trace.prompts == 1200 + 500 * had).all()
     assert had.mean() == pytest.approx(5, rel=0.15)  # of geometric sessions, mean turns less one
-    known = 1000 + 500 * had
+    said = 1000 + 500 * had
     late = trace.cached[had > 0]
-    assert ((late <= known[had > 0]) & (late > known[had > 0] - 2 * 256)).mean() > 0.9
+    assert ((late <= said[had > 0]) & (late > said[had > 0] - 2 * 256)).mean() > 0.9
 
 
 @pytest.mark.slow
@@ -151,24 +151,24 @@ def test_room_without_content_and_sessions_of_a_trace_are_refused(tmp_path: Path
     with pytest.raises(InputError, match="found by content: give turns or shared, or a trace of"):
         planned(host_cache="256 GB")
     path = trace_file(tmp_path, LINES)
-    given = {**SERVICE, "trace": path, "prompt": None, "generated": None, "turns": 3}
+    asked = {**SERVICE, "trace": path, "prompt": None, "generated": None, "turns": 3}
     with pytest.raises(InputError, match="a trace is given"):
-        flatly(plan_service, "llama-3-1-8b", "h100", **given)
+        flatly(plan_service, "llama-3-1-8b", "h100", **asked)
     with pytest.raises(InputError, match="do not fit a context of 8192"):
         flatly(plan_service, "llama-3-8b", "h100", **(SERVICE | {"turns": 3, "shared": 8192}))
 
 
 def test_the_command_line_takes_a_trace_with_hashes(tmp_path: Path, command: Command) -> None:
     path = trace_file(tmp_path, LINES)
-    given = [
+    options = [
         "--ttft=1 s",
         "--tpot=50 ms",
         "--pools=mixed",
         "--software=vllm",
         "--host-cache=100 GB",
     ]
-    told = command.facts("plan-service", "llama-3-1-8b", "h100", f"--trace={path}", *given)
-    assert any("tokens of prompts 40.5% are found again" in line for line in told["assumptions"])
+    facts = command.facts("plan-service", "llama-3-1-8b", "h100", f"--trace={path}", *options)
+    assert any("tokens of prompts 40.5% are found again" in line for line in facts["assumptions"])
 
 
 def test_a_copy_is_simulated_for_as_many_requests_as_are_asked_for() -> None:
@@ -223,14 +223,14 @@ def test_a_published_session_finds_what_was_said_before() -> None:
     """
     prompts = [10351, 11871, 13370, 14900, 16426, 17995, 18379, 18537, 20114, 21894]
     cached = [10457, 11955, 13485, 15010, 16553, 18081, 18493, 18609, 20378]
-    off = [before / found - 1 for before, found in zip(prompts[:-1], cached, strict=True)]
+    off = [before / hit - 1 for before, hit in zip(prompts[:-1], cached, strict=True)]
     sessions = Sessions(1, 20, 15, 0, 1400, 100, 0.0, 0.0, 10**6, seed=0)
     caches = PrefixCache((10**6,))
-    for place, prompt in enumerate(prompts):
+    for turn, prompt in enumerate(prompts):
         names = sessions._names(1, prompt)
         tokens = 256 * sum(caches.find(names, names))
-        if place:
-            assert tokens == prompts[place - 1] // 256 * 256
-            assert -0.04 < tokens / cached[place - 1] - 1 <= 0
+        if turn:
+            assert tokens == prompts[turn - 1] // 256 * 256
+            assert -0.04 < tokens / cached[turn - 1] - 1 <= 0
     assert len(off) == 9
     assert sorted(off)[4] == pytest.approx(-0.0078, abs=0.001)

@@ -86,8 +86,8 @@ def test_the_files_hold_a_table_for_each_row_or_curve() -> None:
 
 
 def test_every_source_is_in_the_bibliography() -> None:
-    known = re.findall(r"^@\w+\{([^,\s]+),", (ROOT / "references.bib").read_text("utf-8"), re.M)
-    assert {row.source for row in published.rows()} <= set(known)
+    keys = re.findall(r"^@\w+\{([^,\s]+),", (ROOT / "references.bib").read_text("utf-8"), re.M)
+    assert {row.source for row in published.rows()} <= set(keys)
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_a_unit_that_contradicts_the_name_is_refused(
 
 def measured(folder: Path, group: str, name: str, value: float, unit: str | None) -> float:
     """Return the value that a row of one's own is read as."""
-    told = "" if unit is None else f', unit = "{unit}"'
-    text = f'{ONE}measured = [{{ name = "{name}", value = {value}{told} }}]'
+    unit_field = "" if unit is None else f', unit = "{unit}"'
+    text = f'{ONE}measured = [{{ name = "{name}", value = {value}{unit_field} }}]'
     path = folder / "mine.toml"
     path.write_text(text.replace("serving", group), encoding="utf-8")
     (row,) = published.load(path)
@@ -239,9 +239,9 @@ def test_what_cannot_be_predicted_is_listed_with_the_reason(
     }
     conditions |= {"dtype_weights": "bf16", "input_len": 100, "output_len": 100}
     row = Row("serving", "mine", conditions | changed, {"output_tokens_per_s": 500.0})
-    found = published.predict(row)
-    assert (found.prediction, found.reason) == (None, reason)
-    assert any(reason in line for line in published.report([found]))
+    comparison = published.predict(row)
+    assert (comparison.prediction, comparison.reason) == (None, reason)
+    assert any(reason in line for line in published.report([comparison]))
 
 
 @pytest.mark.parametrize(
@@ -272,11 +272,11 @@ def test_a_condition_that_is_missing_or_not_known_is_named(
         "message_bytes": 8,
         "seq_len": 8,
     }
-    told = {name: each for name, each in (conditions | changed).items() if name != left_out}
-    found = published.predict(Row(group, "mine", told, {"time": 1.0}))
-    assert reason in found.reason
-    assert found.prediction is None
-    assert any("mine" in line and reason in line for line in published.report([found]))
+    stated = {name: each for name, each in (conditions | changed).items() if name != left_out}
+    comparison = published.predict(Row(group, "mine", stated, {"time": 1.0}))
+    assert reason in comparison.reason
+    assert comparison.prediction is None
+    assert any("mine" in line and reason in line for line in published.report([comparison]))
 
 
 def test_no_row_is_dropped(comparisons: tuple[Comparison, ...]) -> None:
@@ -295,18 +295,18 @@ def test_no_row_is_dropped(comparisons: tuple[Comparison, ...]) -> None:
 
 def test_the_bound_of_a_product_by_hand() -> None:
     """16384³ in FP8 at 1 979 TFLOP/s; measured were 1 377.3."""
-    found = predicted("azure-nd-h100-v5-gemm-5")
-    assert found.prediction
-    assert found.prediction.lower == pytest.approx(2 * 16384**3 / 1979e12)
-    assert found.share_of_bound == pytest.approx(1377.3 / 1979)
+    comparison = predicted("azure-nd-h100-v5-gemm-5")
+    assert comparison.prediction
+    assert comparison.prediction.lower == pytest.approx(2 * 16384**3 / 1979e12)
+    assert comparison.share_of_bound == pytest.approx(1377.3 / 1979)
 
 
 def test_the_bound_of_a_collective_by_hand() -> None:
     """Eight H100s behind a switch that adds up send 1 GiB once, at 450 GB/s."""
-    found = predicted("allreduce-azure-nd-h100-v5 at 1073741824 B")
-    assert found.prediction
-    assert found.prediction.lower == pytest.approx(2**30 / 450e9, rel=1e-3)
-    assert found.measured == pytest.approx(4.02927e-3)
+    comparison = predicted("allreduce-azure-nd-h100-v5 at 1073741824 B")
+    assert comparison.prediction
+    assert comparison.prediction.lower == pytest.approx(2**30 / 450e9, rel=1e-3)
+    assert comparison.measured == pytest.approx(4.02927e-3)
 
 
 def test_the_bound_of_training_by_hand() -> None:
@@ -314,22 +314,22 @@ def test_the_bound_of_training_by_hand() -> None:
 
     All layers are computed again, so that of three passes' work there is a fourth.
     """
-    found = predicted("llm-foundry")
+    comparison = predicted("llm-foundry")
     attention = 3 * 80 * 64 * 2 * (128 + 128) * 2049 / 2
     work = (6 * 64862437376 + attention) * 4 / 3
-    assert found.prediction
-    assert found.prediction.lower == pytest.approx(work / 989e12, rel=1e-3)  # norms, positions
-    assert found.measured == pytest.approx(1 / 1007)
+    assert comparison.prediction
+    assert comparison.prediction.lower == pytest.approx(work / 989e12, rel=1e-3)  # norms, positions
+    assert comparison.measured == pytest.approx(1 / 1007)
 
 
 def test_the_bound_of_serving_by_hand() -> None:
     """One user of Llama 3.1 8B on an A100: weights without the embedding, a cache of five."""
-    found = predicted("gpt-fast-6")
+    comparison = predicted("gpt-fast-6")
     weights = 2 * (8030261248 - 128256 * 4096)
     cache = 5 * 32 * 2 * 8 * 128 * 2
-    assert found.prediction
-    assert found.prediction.lower == pytest.approx((weights + cache) / 2.039e12, rel=1e-3)
-    assert found.measured == pytest.approx(1 / 93.89)
+    assert comparison.prediction
+    assert comparison.prediction.lower == pytest.approx((weights + cache) / 2.039e12, rel=1e-3)
+    assert comparison.measured == pytest.approx(1 / 93.89)
 
 
 # --- layouts of serving ---
@@ -351,10 +351,10 @@ def served(**changed: object) -> Comparison:
 
 
 def parts_of(**changed: object) -> dict[str, float]:
-    found = served(**changed).prediction
-    assert found
-    assert found.parts, found.missing
-    return found.parts
+    prediction = served(**changed).prediction
+    assert prediction
+    assert prediction.parts, prediction.missing
+    return prediction.parts
 
 
 def test_all_to_alls_of_experts_by_hand() -> None:
@@ -406,11 +406,11 @@ def test_replicas_hold_copies_of_all_but_experts() -> None:
 def test_of_a_layout_that_contradicts_the_row_nothing_is_expected(
     changed: dict[str, object], sentence: str
 ) -> None:
-    found = served(**changed)
-    assert found.prediction
-    assert sentence in found.prediction.missing
-    assert found.error is None
-    assert any("mine" in line and sentence in line for line in published.report([found]))
+    comparison = served(**changed)
+    assert comparison.prediction
+    assert sentence in comparison.prediction.missing
+    assert comparison.error is None
+    assert any("mine" in line and sentence in line for line in published.report([comparison]))
 
 
 # --- how far off ---
@@ -462,9 +462,9 @@ def test_a_summary_by_hand() -> None:
     row = Row("serving", "mine", {}, {})
     times = (0.9, 1.0, 1.5, 2.0)  # of what takes at least 0.5, and is expected to take 1
     prediction = published.Prediction(0.5, {"all": 1.25}, hidden=0.25)
-    found = [Comparison(row, measured=time, prediction=prediction) for time in times]
-    found += [Comparison(row, measured=0.4, prediction=published.Prediction(0.5))]
-    (summary,) = published.summary([*found, Comparison(row, reason="no bound")])
+    comparisons = [Comparison(row, measured=time, prediction=prediction) for time in times]
+    comparisons += [Comparison(row, measured=0.4, prediction=published.Prediction(0.5))]
+    (summary,) = published.summary([*comparisons, Comparison(row, reason="no bound")])
     assert (summary.rows, summary.usable, summary.expected) == (6, 5, 4)
     assert (summary.faster_than_lower, summary.slower_than_upper) == (1, 2)
     assert summary.share_of_bound == pytest.approx(0.5)  # 0.25, 0.33, 0.5, 0.56 and 1.25
@@ -476,9 +476,9 @@ def test_rates_of_hardware_never_come_from_programs() -> None:
     """No page that only rows of programs come from is a source of what a machine reached."""
     entries = (ROOT / "references.bib").read_text("utf-8").split("\n@")
     urls = {
-        entry.split("{")[1].split(",")[0]: found[1]
+        entry.split("{")[1].split(",")[0]: address[1]
         for entry in entries
-        if (found := re.search(r"^\s*url\s*=\s*\{(.*?)\}", entry, re.M))
+        if (address := re.search(r"^\s*url\s*=\s*\{(.*?)\}", entry, re.M))
     }
     programs = {row.source for group in ("training", "serving") for row in published.rows(group)}
     kernels = {row.source for group in ("kernel", "collective") for row in published.rows(group)}
@@ -576,9 +576,9 @@ def test_small_classes_say_that_they_are_and_signs_what_they_mean() -> None:
     signed = [table for table in others if table.rows[0] in (reporting.SIGNED, reporting.FIRSTS)]
     assert len(signed) > 2
     for table in (kinds, *signed):
-        place = table.rows[0].index("expected")
+        column = table.rows[0].index("expected")
         for row in table.rows[1:]:
-            assert row[0].endswith(" (few)") == (0 < int(row[place]) < 12)
+            assert row[0].endswith(" (few)") == (0 < int(row[column]) < 12)
     assert all("above zero is slower than expected" in table.caption for table in signed)
 
 

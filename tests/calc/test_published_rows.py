@@ -85,12 +85,12 @@ def test_what_a_row_says_twice_is_the_same(
     group: str, what: str, is_: str, within: float, least: int
 ) -> None:
     names = set(re.findall(r"[a-z]\w*", re.sub(r"\de\d", "", f"{what} {is_}")))
-    known = [
+    complete = [
         row for row in ROWS[group] if all(isinstance(row.get(name), (int, float)) for name in names)
     ]
-    assert len(known) >= least
+    assert len(complete) >= least
     with each_row() as row:
-        for one in known:
+        for one in complete:
             with row(one["id"]):
                 assert eval(what, {}, one) == pytest.approx(eval(is_, {}, one), rel=within)
 
@@ -117,14 +117,14 @@ def test_what_rows_beside_each_other_say_is_the_same(
     group: str, what: str, alike: tuple[str, ...], within: float
 ) -> None:
     names = set(re.findall(r"[a-z]\w*", what))
-    found = defaultdict(list)
+    groups = defaultdict(list)
     for one in ROWS[group]:
         if names <= one.keys():
             key = (one["source_key"], *(one.get(name) for name in alike))
-            found[key].append((eval(what, {}, one), one["id"]))
-    assert any(len(of) > 1 for of in found.values())
+            groups[key].append((eval(what, {}, one), one["id"]))
+    assert any(len(of) > 1 for of in groups.values())
     with each_row() as row:
-        for of in found.values():
+        for of in groups.values():
             middle = median(value for value, _ in of)
             for value, name in of:
                 with row(name):
@@ -142,7 +142,7 @@ def test_lengths_and_counts_are_those_of_the_rows_beside() -> None:
         ("vultr-b200-poc", 1000),
     }
     fields = ("seq_len", "input_len", "max_num_seqs", "head_dim", "local_batch", "num_devices")
-    found = set()
+    counted = set()
     for group in ("kernels", "serving", "training"):
         for field in fields:
             times = Counter(
@@ -150,13 +150,13 @@ def test_lengths_and_counts_are_those_of_the_rows_beside() -> None:
                 for row in ROWS[group]
                 if isinstance(row.get(field), int)
             )
-            found |= {
+            counted |= {
                 (source, value)
                 for (source, value), count in times.items()
                 if count == 1 and value & (value - 1)
             }
     # Devices of training are counted by what a row says twice; a few sources have odd ones.
-    assert found - DEVICES == alone
+    assert counted - DEVICES == alone
 
 
 DEVICES = {
@@ -228,15 +228,15 @@ def test_devices_are_those_of_the_words_beside() -> None:
     with each_row() as row:
         for one in ROWS["training"] + ROWS["serving"]:
             system, devices = one.get("system", ""), one.get("num_devices")
-            found = [int(each[0]) for each in counts.finditer(system)]
-            found += map(int, slices.findall(system))
+            numbers = [int(each[0]) for each in counts.finditer(system)]
+            numbers += map(int, slices.findall(system))
             halved = [int(count) // 2 for count in cores.findall(system)]
-            if not (found or halved) or not isinstance(devices, int):
+            if not (numbers or halved) or not isinstance(devices, int):
                 continue
             if one["source_key"] not in of_more:
                 checked += 1
                 with row(f"{one['id']}, {system}"):
-                    assert devices in (math.prod(found + halved), *found[:1])
+                    assert devices in (math.prod(numbers + halved), *numbers[:1])
     assert checked > 300
 
 
@@ -267,23 +267,23 @@ def test_times_make_the_bandwidths_of_a_curve() -> None:
 
 def test_a_closed_loop_is_what_its_name_says() -> None:
     """Each name is its source's file, with mode, lengths, clients and devices that cut it."""
-    told = re.compile(r"_(agg|disagg)_(\d+)x(\d+)_c(\d+)?(?:_tp(\d+)(?:_\d)?_ep)?")
+    pattern = re.compile(r"_(agg|disagg)_(\d+)x(\d+)_c(\d+)?(?:_tp(\d+)(?:_\d)?_ep)?")
     with each_row() as row:
         for one in lines("closed_loops"):
-            found = told.search(one["id"])
+            match = pattern.search(one["id"])
             with row(one["id"]):
-                assert found
+                assert match
                 names = ("mode", "input", "output", "clients")
                 assert all(
                     word in (None, one[name])
-                    for word, name in zip(found.groups(), names, strict=False)
+                    for word, name in zip(match.groups(), names, strict=False)
                 )
                 device = one["machine"].removeprefix("dgx-").removesuffix("-nvl72")
                 assert f"_{device}_" in one["id"]
-                if found[5] and one["mode"] == "agg":
+                if match[5] and one["mode"] == "agg":
                     cut = int(one["tensor"]) * int(one["data"] or 1)
                     # Some files count each of the devices with attention of its own as all.
-                    assert cut in (int(found[5]), int(found[5]) ** 2)
+                    assert cut in (int(match[5]), int(match[5]) ** 2)
                 assert 0 < float(one["tpot_ms"]) < float(one["ttft_ms"])
 
 
@@ -313,7 +313,7 @@ def test_drafts_are_told_of_whole_days_of_a_server() -> None:
 
 
 def test_percentiles_of_a_load_rise_and_its_name_is_of_its_model() -> None:
-    known = {name: table["limits"] for name, table in tables("datasets").items()}
+    limits_of = {name: table["limits"] for name, table in tables("datasets").items()}
     with each_row() as row:
         for one in lines("mlperf_loads"):
             with row(one["id"]):
@@ -323,7 +323,7 @@ def test_percentiles_of_a_load_rise_and_its_name_is_of_its_model() -> None:
                         float(one[f"{time}_p{share}"]) for share in ("50", "90", "95", "99", "99.9")
                     ]
                     assert rising == sorted(rising)
-                    for name, limits in known.items():
+                    for name, limits in limits_of.items():
                         if name in one["id"] and one["scenario"] in limits:
                             most = limits[one["scenario"]][time == "tpot"] * 1000
                             assert float(one[f"{time}_p99"]) <= most * 1.01

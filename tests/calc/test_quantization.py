@@ -169,15 +169,15 @@ def test_relu_outputs_have_half_the_step() -> None:
 def test_percentiles_by_hand(data: Any, percentile: float) -> None:
     def by_hand(values: Any, rank: float) -> float:
         ordered = sorted(values.tolist())
-        place = rank / 100 * (len(ordered) - 1)
-        below = math.floor(place)
+        position = rank / 100 * (len(ordered) - 1)
+        below = math.floor(position)
         above = min(below + 1, len(ordered) - 1)
-        return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+        return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
     largest = by_hand(np.abs(data), percentile)
     if largest > 1e-3:
-        found = q.symmetric(data, percentile=percentile).scale
-        assert found == pytest.approx(largest / 127, rel=1e-6)
+        scale = q.symmetric(data, percentile=percentile).scale
+        assert scale == pytest.approx(largest / 127, rel=1e-6)
     low, high = by_hand(data, 100 - percentile), by_hand(data, percentile)
     if high - low > 1e-3:
         scheme = q.asymmetric(data, percentile=percentile)
@@ -201,10 +201,10 @@ def test_the_least_error_is_that_of_a_search_by_hand(bits: int) -> None:
         for step in steps
     ]
     scheme = q.symmetric(data, bits).least_error(data)
-    found = np.mean((scheme.round_trip(data) - data) ** 2)
-    assert found <= 1.02 * min(errors)
+    error = np.mean((scheme.round_trip(data) - data) ** 2)
+    assert error <= 1.02 * min(errors)
     whole_range = np.mean((q.symmetric(data, bits).round_trip(data) - data) ** 2)
-    assert found < whole_range if bits <= 4 else found <= whole_range
+    assert error < whole_range if bits <= 4 else error <= whole_range
 
 
 @every_builder
@@ -252,7 +252,7 @@ codes = st.integers(0, 255)
     right_zero=arrays(np.int64, 2, elements=codes),
 )
 def test_zero_points_are_taken_out(left: Any, right: Any, left_zero: Any, right_zero: Any) -> None:
-    found = q.integer_matmul(left, right, left_zero, right_zero)
+    product = q.integer_matmul(left, right, left_zero, right_zero)
     for row in range(3):
         for column in range(2):
             terms = [
@@ -260,8 +260,8 @@ def test_zero_points_are_taken_out(left: Any, right: Any, left_zero: Any, right_
                 * (int(right[k, column]) - int(right_zero[column]))
                 for k in range(5)
             ]
-            assert found[row, column] == sum(terms)
-    assert found.dtype == np.int32
+            assert product[row, column] == sum(terms)
+    assert product.dtype == np.int32
 
 
 @given(left=arrays(float, (3, 6), elements=numbers), right=arrays(float, (6, 2), elements=numbers))
@@ -270,8 +270,8 @@ def test_a_real_product_from_integers(left: Any, right: Any) -> None:
     product = q.integer_matmul(a.quantize(left), b.quantize(right), a.zero_point, b.zero_point)
     restored = a.round_trip(left) @ b.round_trip(right)
     tolerance = 1e-12 * (np.abs(a.round_trip(left)) @ np.abs(b.round_trip(right))).max()
-    found = np.outer(a.scale, b.scale) * product
-    assert found == pytest.approx(restored, abs=tolerance + 1e-300)
+    real = np.outer(a.scale, b.scale) * product
+    assert real == pytest.approx(restored, abs=tolerance + 1e-300)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ ERLANG_C = [(2, 3, 4 / 9), (6, 10, 0.1013), (8, 10, 0.4092), (10, 11, 0.6821), (
 
 @pytest.mark.parametrize(("load", "servers", "share"), ERLANG_C)
 def test_published_values_of_erlang_c(load: float, servers: int, share: float) -> None:
-    found = queueing.waiting_probability(load / servers, servers).magnitude
-    assert found == pytest.approx(share, abs=1e-4)
+    probability = queueing.waiting_probability(load / servers, servers).magnitude
+    assert probability == pytest.approx(share, abs=1e-4)
 
 
 @given(st.floats(0.001, 0.999), st.integers(1, 300))
@@ -46,8 +46,8 @@ def test_erlang_c_against_scipy(busy: float, servers: int) -> None:
 
     load = poisson(busy * servers)
     loss = load.pmf(servers) / load.cdf(servers)
-    found = queueing.waiting_probability(busy, servers).magnitude
-    assert found == pytest.approx(loss / (1 - busy * (1 - loss)), rel=1e-9)
+    probability = queueing.waiting_probability(busy, servers).magnitude
+    assert probability == pytest.approx(loss / (1 - busy * (1 - loss)), rel=1e-9)
 
 
 def test_a_simulated_queue() -> None:
@@ -82,8 +82,8 @@ def test_bursts_against_exact_waits(busy: float, even: float, bursty: float) -> 
     }
     for burstiness, (error, transform) in transforms.items():
         share = optimize.brentq(lambda x, of=transform: of(1 - x) - x, 0, 1 - 1e-6)
-        found = queueing.bursty_wait("1 s", busy, burstiness).magnitude
-        assert found / (share / (1 - share)) - 1 == pytest.approx(error, abs=0.005)
+        wait = queueing.bursty_wait("1 s", busy, burstiness).magnitude
+        assert wait / (share / (1 - share)) - 1 == pytest.approx(error, abs=0.005)
 
 
 # --- batches: one step serves all, so that each slows down the others ---
@@ -92,17 +92,19 @@ SHARES = st.floats(0.01, 100)  # of the own time, of the shared one
 
 
 @given(st.floats(0.01, 0.6), st.integers(1, 12), SHARES)
-def test_a_batch_against_the_generator_of_its_chain(busy: float, slots: int, own: float) -> None:
+def test_a_batch_against_the_generator_of_its_chain(
+    busy: float, slots: int, own_time: float
+) -> None:
     """The stationary distribution as the null vector of a matrix, cut off where nobody comes."""
     states = slots + 70
     present = np.minimum(np.arange(states), slots)
-    leaving = present / (1 + present * own)
+    leaving = present / (1 + present * own_time)
     coming = busy * leaving[slots]
     generator = np.diag(np.full(states - 1, coming), 1) + np.diag(leaving[1:], -1)
     generator -= np.diag(generator.sum(axis=1))
     equations = np.vstack([generator.T[1:], np.ones(states)])
     chances = np.linalg.solve(equations, np.eye(states)[-1])
-    arguments = (busy, slots, "1 s", quantity(own, "s"))
+    arguments = (busy, slots, "1 s", quantity(own_time, "s"))
     for law, right in (
         (queueing.batch_waiting_probability, chances[slots:].sum()),
         (queueing.batch_time, chances @ present / coming),
@@ -132,8 +134,8 @@ def test_a_server_that_writes_token_by_token(busy: float, spread: str) -> None:
         "geometric": random.geometric(1 / answer, count),
         "two lengths": np.where(random.random(count) < 0.9, 192, 3392),
     }[spread]
-    shared, own = answer * reading, prompt + answer * each
-    rate = busy * slots / (shared + slots * own)
+    shared, own_time = answer * reading, prompt + answer * each
+    rate = busy * slots / (shared + slots * own_time)
     arrivals = np.cumsum(random.exponential(1 / rate, count))
     now, step, come = 0.0, 0, 0
     batch: list[tuple[int, int]] = []
@@ -148,5 +150,5 @@ def test_a_server_that_writes_token_by_token(busy: float, spread: str) -> None:
         while batch and batch[0][0] <= step:
             left[heapq.heappop(batch)[1]] = now
     inside = (left - arrivals)[count // 10 : -count // 10].mean()  # neither filling nor emptying
-    found = queueing.batch_time(busy, slots, quantity(shared, "s"), quantity(own, "s"))
-    assert inside == pytest.approx(found.magnitude, rel=0.05)
+    time = queueing.batch_time(busy, slots, quantity(shared, "s"), quantity(own_time, "s"))
+    assert inside == pytest.approx(time.magnitude, rel=0.05)

@@ -158,8 +158,8 @@ def test_our_records_hold() -> None:
 def assert_holds(record: Record) -> None:
     provenance = record.provenance
     assert provenance.kind in KINDS
-    known = provenance.source in bibliography()
-    assert known, f"{provenance.key}: references.bib has no entry {provenance.source}"
+    listed = provenance.source in bibliography()
+    assert listed, f"{provenance.key}: references.bib has no entry {provenance.source}"
     assert datetime.date(2024, 1, 1) < provenance.checked
     assert provenance.title
     if provenance.kind == "unpublished":
@@ -176,8 +176,8 @@ def test_every_data_file_names_only_sources_that_exist() -> None:
     def sources(table: object) -> set[str]:
         if not isinstance(table, dict):
             return set()
-        own = {table["source"]} if isinstance(table.get("source"), str) else set()
-        return own.union(*(sources(each) for each in table.values()))
+        named = {table["source"]} if isinstance(table.get("source"), str) else set()
+        return named.union(*(sources(each) for each in table.values()))
 
     for path in DATA.glob("*.toml"):
         missing = sorted(sources(read_toml(path)) - set(bibliography()))

@@ -23,14 +23,14 @@ def test_steps_of_a_model_that_is_left_out_are_within_a_quarter_in_the_median() 
 
 
 def test_a_plan_is_its_parts_and_lies_in_its_range() -> None:
-    found = plan_reinforcement("qwen-3-30b-a3b", "dgx-h100", **ASKED, reward="5 s")
+    planned = plan_reinforcement("qwen-3-30b-a3b", "dgx-h100", **ASKED, reward="5 s")
     parts = sum(
-        getattr(found.step, name).m_as("s")
+        getattr(planned.step, name).m_as("s")
         for name in ("generation", "scoring", "training", "update")
     )
-    assert math.isclose(found.total.m_as("s"), parts * rollout_rows.factor() + 5)
-    low, high = found.around
-    assert low < found.total < high
+    assert math.isclose(planned.total.m_as("s"), parts * rollout_rows.factor() + 5)
+    low, high = planned.around
+    assert low < planned.total < high
     measured = next(step for step in rollout_rows.steps() if step.id == "qwen3-30b-h100-32")
     assert low < measured.time < high
 

@@ -211,16 +211,16 @@ class Long(Answer):
 
     @cached_property
     def tables(self) -> Sequence[Table]:
-        return [Table([(f"row {place}", "1") for place in range(self.rows)])]
+        return [Table([(f"row {number}", "1") for number in range(self.rows)])]
 
 
 @pytest.mark.parametrize("many", [0, 1, 2, 5, 40])
 def test_the_rows_of_an_answer_stand_before_what_is_to_be_minded(many: int) -> None:
-    lines = Long([f"Mind {place}: {'long ' * 40}" for place in range(many)]).table().splitlines()
+    lines = Long([f"Mind {number}: {'long ' * 40}" for number in range(many)]).table().splitlines()
     assert len(lines) <= LINES
     assert [line for line in lines if line.startswith("row")] == [
-        f"row {place}  1" for place in range(Long.rows)
+        f"row {number}  1" for number in range(Long.rows)
     ]
-    told = sum(line.startswith("- Mind") for line in lines)
+    shown = sum(line.startswith("- Mind") for line in lines)
     left = [line for line in lines if line.startswith("…")]
-    assert left == ([f"… with --explain: {many - told} more to mind"] if told < many else [])
+    assert left == ([f"… with --explain: {many - shown} more to mind"] if shown < many else [])

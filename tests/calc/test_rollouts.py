@@ -32,8 +32,8 @@ def test_the_longest_of_a_sample_as_simulated() -> None:
     draw = random.Random(SEED)
     sample = [draw.lognormvariate(6, 1) for _ in range(200)]
     trials = [max(draw.choices(sample, k=32)) for _ in range(20000)]
-    found = rollouts.expected_maximum(sample, 32)
-    assert found == pytest.approx(sum(trials) / len(trials), rel=0.02)
+    longest = rollouts.expected_maximum(sample, 32)
+    assert longest == pytest.approx(sum(trials) / len(trials), rel=0.02)
     assert rollouts.expected_maximum(sample, 1) == pytest.approx(sum(sample) / 200, rel=1e-12)
 
 
@@ -44,8 +44,8 @@ def test_one_answer_is_of_the_average_length() -> None:
 
 
 def test_equal_lengths_leave_no_tail() -> None:
-    found = reinforcement.step(Job.of("llama-3-8b", "dgx-h100"), Lengths(4090, 4096), 8)
-    assert found.tail.m_as("") == pytest.approx(0, abs=0.02)
+    step = reinforcement.step(Job.of("llama-3-8b", "dgx-h100"), Lengths(4090, 4096), 8)
+    assert step.tail.m_as("") == pytest.approx(0, abs=0.02)
 
 
 def test_a_step_waits_for_the_longest_answer_of_all_engines() -> None:
@@ -60,8 +60,8 @@ def test_a_step_waits_for_the_longest_answer_of_all_engines() -> None:
 
     steps = [max(engine() for _ in range(8)) for _ in range(400)]
     job = Job.of("qwen-3-8b", "dgx-h100", Layout(data=8))
-    found = reinforcement.step(job, lengths, 512, measured=False)
-    assert found.generation.m_as("s") == pytest.approx(sum(steps) / len(steps), rel=0.03)
+    step = reinforcement.step(job, lengths, 512, measured=False)
+    assert step.generation.m_as("s") == pytest.approx(sum(steps) / len(steps), rel=0.03)
 
 
 def test_bounds_of_steps_hold_and_expectations_are_too_short() -> None:

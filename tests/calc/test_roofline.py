@@ -33,8 +33,8 @@ def test_launches_run_ahead_of_the_device(kernel: float, launch: float, gap: flo
     for _ in range(2000):
         launched += launch
         free = max(launched, free) + kernel + gap
-    found = roofline.launched_time(2000, f"{kernel} us", f"{launch} us", f"{gap} us")
-    assert found.m_as("us") == pytest.approx(free, rel=1e-2)
+    time = roofline.launched_time(2000, f"{kernel} us", f"{launch} us", f"{gap} us")
+    assert time.m_as("us") == pytest.approx(free, rel=1e-2)
 
 
 def test_gemm_of_the_a100_example() -> None:
@@ -49,9 +49,9 @@ def test_gemm_of_the_a100_example() -> None:
 
 def test_gemm_over_batches() -> None:
     batches = np.array([1.0, 64.0, 4096.0])
-    found = roofline.gemm(batches, 4096, 4096).intensity.magnitude
+    intensity = roofline.gemm(batches, 4096, 4096).intensity.magnitude
     expected = 2 * batches * 4096**2 / (2 * (batches * 4096 * 2 + 4096**2))
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(intensity, expected)
 
 
 def test_elementwise_work_and_fusion() -> None:
@@ -78,16 +78,16 @@ def test_critical_batch_reaches_the_ridge_point() -> None:
 
 def test_a_layer_too_narrow_never_reaches_the_ridge_point() -> None:
     widths = np.array([16.0, 100.0, 4096.0])
-    found = roofline.critical_batch("153 FLOP/byte", widths, widths, "2 byte").magnitude
-    np.testing.assert_array_equal(np.isposinf(found), [True, True, False])
+    batches = roofline.critical_batch("153 FLOP/byte", widths, widths, "2 byte").magnitude
+    np.testing.assert_array_equal(np.isposinf(batches), [True, True, False])
 
 
 def test_a_workload_on_a_device_is_its_time_in_parts() -> None:
     h100, work = hardware.H100, roofline.gemm(4096, 64, 4096)
     step = work.on(h100, "half")
-    given = work.traffic, h100.memory_bandwidth, work.operations, h100.peak("fp16")
-    assert step.lower == roofline.execution_time_overlapped(*given)
-    assert step.upper.m_as("s") == pytest.approx(roofline.execution_time(*given).m_as("s"))
+    amounts = work.traffic, h100.memory_bandwidth, work.operations, h100.peak("fp16")
+    assert step.lower == roofline.execution_time_overlapped(*amounts)
+    assert step.upper.m_as("s") == pytest.approx(roofline.execution_time(*amounts).m_as("s"))
     assert step.bound == roofline.bound(h100.peak("fp16"), h100.memory_bandwidth, work.intensity)
     assert list(step.parts) == ["compute", "memory"]
     assert step.rate <= h100.peak("fp16")
@@ -114,13 +114,13 @@ def test_a_step_and_a_workload_print_as_people_read_them() -> None:
     """A decode step of Llama 3 70B: parts, bounds, what is expected, and why nothing is."""
     asked = (models.get("llama-3-70b"), machines.get("dgx-h100"), 4096, 32, 8)
     step = inference.decode(*asked)
-    told = dict(re.split("  +", line) for line in str(step).splitlines())
-    assert [*told] == [*step.parts, "perfect overlap", "no overlap", "expected", "80 % interval"]
-    assert told["perfect overlap"] == f"{step.lower}, bound by memory"
-    assert told["expected"] == f"{step.expected}, with no software's own time"
+    cells = dict(re.split("  +", line) for line in str(step).splitlines())
+    assert [*cells] == [*step.parts, "perfect overlap", "no overlap", "expected", "80 % interval"]
+    assert cells["perfect overlap"] == f"{step.lower}, bound by memory"
+    assert cells["expected"] == f"{step.expected}, with no software's own time"
     assert all(
         f"<th>{name}</th><td>{html.escape(time)}</td>" in step._repr_html_()
-        for name, time in told.items()
+        for name, time in cells.items()
     )
     unmeasured = inference.prefill(asked[0], machines.get("dgx-spark"), 4096, devices=8)
     assert (

@@ -32,8 +32,8 @@ def test_both_laws_agree_on_one_run(serial: float, number: float) -> None:
 @given(fractions, st.floats(1.01, 1e6))
 def test_a_measured_speedup_gives_its_serial_fraction_back(serial: float, number: float) -> None:
     speedup = scaling.amdahl(serial, number)
-    found = scaling.serial_fraction(speedup, number)
-    assert found.magnitude == pytest.approx(serial, rel=1e-6, abs=1e-9)
+    fraction = scaling.serial_fraction(speedup, number)
+    assert fraction.magnitude == pytest.approx(serial, rel=1e-6, abs=1e-9)
 
 
 def test_speedups_of_parts_do_not_multiply() -> None:
@@ -42,9 +42,9 @@ def test_speedups_of_parts_do_not_multiply() -> None:
     assert product == 18
     half, fifth, tenth = (0.5, 3), (0.2, 2), (0.1, 2)
     left = 0.5 / 3 + 0.2 / 2 + 0.1 / 2 + 0.1 / 1.5 + 0.1
-    found = scaling.combined_speedup([half, fifth, tenth, (0.1, 1.5)])
-    assert found.m_as("") == pytest.approx(1 / left)
-    assert found.m_as("") < 2.1
+    combined = scaling.combined_speedup([half, fifth, tenth, (0.1, 1.5)])
+    assert combined.m_as("") == pytest.approx(1 / left)
+    assert combined.m_as("") < 2.1
     # All levers on all of the time are one lever: only then is it the product.
     assert scaling.combined_speedup([(1, product)]).m_as("") == pytest.approx(18)
     assert scaling.combined_speedup([]).m_as("") == 1
@@ -77,8 +77,8 @@ def test_the_slope_is_what_one_more_processor_adds() -> None:
 @given(fractions, st.floats(2, 1e6))
 def test_gustafson_and_back(serial: float, number: float) -> None:
     speedup = scaling.gustafson(serial, number)
-    found = scaling.scaled_serial_fraction(speedup, number)
-    assert found.magnitude == pytest.approx(serial, rel=1e-9, abs=1e-9)
+    fraction = scaling.scaled_serial_fraction(speedup, number)
+    assert fraction.magnitude == pytest.approx(serial, rel=1e-9, abs=1e-9)
 
 
 @given(st.floats(0.01, 1), st.floats(0.1, 1e4))

@@ -66,9 +66,9 @@ def test_what_a_model_s_total_does_not_hold() -> None:
 def assert_entered(key: str) -> None:
     model, entered = models.get(key), ENTRIES["models"].get(key)
     assert entered, f"type its context and heads under [models] in {TYPED}: {key} = {{ … }}"
-    found = {field: getattr(model, field) for field in entered}
-    assert found == entered, (
-        f"calc/data/models.toml has {found} of {key}, [models] of {TYPED} {entered}: mend the one"
+    stored = {field: getattr(model, field) for field in entered}
+    assert stored == entered, (
+        f"calc/data/models.toml has {stored} of {key}, [models] of {TYPED} {entered}: mend the one"
         " that its source does not say"
     )
     assert "context" in entered or not hasattr(model, "context"), (
@@ -85,22 +85,22 @@ def numbers(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def assert_keys(file: str, found: dict[str, Any]) -> None:
+def assert_keys(file: str, stored: dict[str, Any]) -> None:
     """Assert that a file of data has the tables that were typed again, and no other."""
     entered = ENTRIES[file]
-    assert found.keys() == entered.keys(), (
-        f"under [{file}] in {TYPED}, type from their source {[*found.keys() - entered.keys()]}, and"
-        f" take out {[*entered.keys() - found.keys()]}, which calc/data/{file}.toml lacks"
+    assert stored.keys() == entered.keys(), (
+        f"under [{file}] in {TYPED}, type from their source {[*stored.keys() - entered.keys()]},"
+        f" and take out {[*entered.keys() - stored.keys()]}, which calc/data/{file}.toml lacks"
     )
 
 
-def assert_same(found: dict[str, Any], entered: dict[str, Any], table: str) -> None:
+def assert_same(stored: dict[str, Any], entered: dict[str, Any], table: str) -> None:
     """Assert that a table of data and what was typed again have the same numbers."""
-    assert found.keys() == entered.keys(), (
-        f"under [{table}] in {TYPED}, type from their source {[*found.keys() - entered.keys()]},"
-        f" and take out {[*entered.keys() - found.keys()]}, which calc/data lacks"
+    assert stored.keys() == entered.keys(), (
+        f"under [{table}] in {TYPED}, type from their source {[*stored.keys() - entered.keys()]},"
+        f" and take out {[*entered.keys() - stored.keys()]}, which calc/data lacks"
     )
-    for name, value in found.items():
+    for name, value in stored.items():
         typed = quantity(str(entered[name]))
         assert value.m_as(typed.units) == pytest.approx(typed.m, rel=1e-7), (
             f"calc/data has {value} as {name}, [{table}] of {TYPED} {entered[name]}: mend the one"
@@ -120,8 +120,8 @@ def test_prices_are_those_of_the_table_that_others_keep() -> None:
     with each_row() as row:
         for key, price in prices.items():
             with row(key):
-                found = [price[name] for name in ("read", "cached", "written") if name in price]
-                assert found == pytest.approx([1e6 * each for each in ENTRIES["api_prices"][key]])
+                stored = [price[name] for name in ("read", "cached", "written") if name in price]
+                assert stored == pytest.approx([1e6 * each for each in ENTRIES["api_prices"][key]])
 
 
 def test_what_quantisation_costs_and_in_which_bits_its_name_says() -> None:
@@ -132,11 +132,11 @@ def test_what_quantisation_costs_and_in_which_bits_its_name_says() -> None:
             with row(key):
                 before, after, *more = ENTRIES["quantization_quality"][key]
                 assert (each.before, each.after) == (before, after)
-                told = {
+                stated = {
                     BITS[sign]: int(bits)
                     for sign, bits in re.findall(r"(?<=[-\d])([wagq]|kv)(\d+)", key)
                 }
-                bits = NO_BITS | told | (more[0] if more else {})
+                bits = NO_BITS | stated | (more[0] if more else {})
                 assert {name: getattr(each, name) for name in bits} == bits
 
 
@@ -147,15 +147,15 @@ NO_BITS = {"weights": 16, "activations": 16, "cache": 16, "group": None}
 def test_trainings_in_few_bits() -> None:
     scales = {"parameters": ("param", 1e9), "tokens": ("token", 1e12), "gap": ("%", 0.1)}
     trained = small("training_formats")
-    found = {
+    stored = {
         key: [
             quantity(table[name].get("value", 0), unit).m_as(unit) / scale
             for name, (unit, scale) in scales.items()
         ]
         for key, table in trained.items()
     }
-    assert_keys("training_formats", found)
-    for key, each in found.items():
+    assert_keys("training_formats", stored)
+    for key, each in stored.items():
         assert each == pytest.approx(ENTRIES["training_formats"][key]), key
 
 
@@ -168,21 +168,21 @@ def test_engines_and_what_changed_with_their_versions() -> None:
             with row(key):
                 typed = dict(entries[key])
                 assert table.get("classes") == typed.pop("classes", None)
-                changes, known = typed.pop("versions", {}), {}
+                changes, settings = typed.pop("versions", {}), {}
                 assert_same(numbers(table), typed, f"engines.{key}")
                 assert table.get("versions", {}).keys() == changes.keys()
                 for version, fields in table.get("versions", {}).items():
-                    known |= changes[version]
+                    settings |= changes[version]
                     of_it = numbers(fields)
-                    assert known.keys() - of_it.keys() <= {"groups_printed"}
-                    typed = {name: known[name] for name in of_it if name in known}
+                    assert settings.keys() - of_it.keys() <= {"groups_printed"}
+                    typed = {name: settings[name] for name in of_it if name in settings}
                     assert_same(of_it, typed, f"engines.{key}.versions")
 
 
 def test_software() -> None:
-    found = {key: numbers(table) for key, table in small("software").items()}
-    assert_keys("software", found)
+    stored = {key: numbers(table) for key, table in small("software").items()}
+    assert_keys("software", stored)
     with each_row() as row:
-        for key, of_it in found.items():
+        for key, of_it in stored.items():
             with row(key):
                 assert_same(of_it, ENTRIES["software"][key], f"software.{key}")

@@ -163,8 +163,8 @@ def test_a_longer_limit_costs_no_more(large: ServicePlan) -> None:
     assert all(less <= more for more, less in itertools.pairwise(paid))
     # At the plan's own limits, what its groups take at full load, in parts of copies.
     full = sum(each.size / each.most for each in large.design.pools)
-    own = large.frontier("50 ms").m_as("s/token") * large.service.demand.answer
-    assert own <= full * (1 + 1e-6)
+    at_limit = large.frontier("50 ms").m_as("s/token") * large.service.demand.answer
+    assert at_limit <= full * (1 + 1e-6)
     assert large.frontier("50 ms").m_as("h/Mtoken") == pytest.approx(paid[3])
     for wrong in ("5 GB", "-1 s", [0, 1]):
         with pytest.raises(InputError, match="tpot must be positive times"):
@@ -184,8 +184,8 @@ def test_what_is_printed(large: ServicePlan, tmp_path: Path) -> None:
     assert "first token, 99 %" in text
     assert "served by" in repr(large)
     assert large._repr_html_().startswith("<table>")
-    told = (*large.assumptions, *large.what_would_change, *large.why_not_others)
-    assert all(each.endswith(".") and "\n" not in each for each in told)
+    sentences = (*large.assumptions, *large.what_would_change, *large.why_not_others)
+    assert all(each.endswith(".") and "\n" not in each for each in sentences)
     rows = large.rows()
     assert rows[0]["devices"] == large.devices
     assert rows[0]["simulated_ttft"] == large.ttft
@@ -195,9 +195,9 @@ def test_what_is_printed(large: ServicePlan, tmp_path: Path) -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[tuple[int, int]] = []
-    small(on_progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (1, 1)
+    progress: list[tuple[int, int]] = []
+    small(on_progress=lambda done, total: progress.append((done, total)))
+    assert progress[-1] == (1, 1)
 
 
 def test_the_command(command: Command, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_traces_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "sentence"),
     [
         (TRACE + "1,-5,3\n", r"line 5: prompt must be a whole number .* got '-5'"),
         (TRACE + "1,5,0\n", "line 5: generated must be a whole number"),
@@ -270,9 +270,9 @@ def test_traces_are_read(tmp_path: Path) -> None:
         ("arrival,prompt,generated\n0,1,1\n0,1,1\n", "all requests of the trace arrive at once"),
     ],
 )
-def test_a_bad_line_of_a_trace_is_named(written: Written, text: str, told: str) -> None:
+def test_a_bad_line_of_a_trace_is_named(written: Written, text: str, sentence: str) -> None:
     file = written(text, "trace.csv")
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=sentence):
         read_trace(file)
 
 
@@ -308,7 +308,7 @@ def test_a_trace_is_planned_for(tmp_path: Path, written: Written) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "sentence"),
     [
         ({"rate": None}, "needs a trace, or rate, prompt and generated; what is left out: rate"),
         ({"rate": 0}, "rate must be one positive quantity"),
@@ -326,9 +326,9 @@ def test_a_trace_is_planned_for(tmp_path: Path, written: Written) -> None:
         ({"trace": "x.csv"}, "takes the lengths of its trace, and prompt and generated are given"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(InputError, match=told) as refused:
-        small(**given)
+def test_bad_input_is_told_in_a_sentence(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence) as refused:
+        small(**arguments)
     assert "\n" not in str(refused.value)
 
 
@@ -359,7 +359,7 @@ def test_groups_of_copies_that_share_experts_out_are_taken() -> None:
     assert str(pool) == "1 replica of DP16 EP16"
     assert (pool.devices, pool.queues) == (16, 16)
     assert planned.load.batch == pytest.approx(16 * pool.load.batch)
-    assert any(told.startswith("Copies of attention") for told in planned.assumptions)
+    assert any(sentence.startswith("Copies of attention") for sentence in planned.assumptions)
     words = planned.deployment("vllm").commands[0]
     assert "--tensor-parallel-size 1 --data-parallel-size 16" in words
     assert "--enable-expert-parallel" in words
@@ -444,7 +444,7 @@ def test_several_machines_are_ranked_by_what_all_have() -> None:
     """Devices that nothing is expected of set the basis for all; each is as it is alone."""
     places, asked = [UNEXPECTED, "dgx-h100"], SEVERAL | IN_FP8 | {"price": "3 USD/hour"}
     mixed = plan_services("qwen-3-32b", places, **arguments_of(plan_service, asked))
-    alone = [flatly(plan_service, "qwen-3-32b", place, **asked) for place in places]
+    alone = [flatly(plan_service, "qwen-3-32b", machine, **asked) for machine in places]
     assert {plan.devices for plan in mixed.plans} == {plan.devices for plan in alone}
     assert mixed.ranked_by == "cost, what published peaks allow at best"
     least = [plan.least_devices for plan in mixed.plans]
@@ -480,6 +480,6 @@ def test_what_is_advised_where_memory_lacks_is_taken_and_fits() -> None:
 def test_the_command_takes_several(command: Command) -> None:
     line = ["plan-service", "llama-3-8b", "h100,h200", "--rate", "5", "--prompt", "1000"]
     line += ["--generated", "200", "--ttft", "1 s", "--tpot", "20 token/s", "--pools", "mixed"]
-    found = command.facts(*line, "--price", "h100=3 USD/h,h200=4 USD/h")
-    assert [row["rank"] for row in found["rows"]] == [1, 2]
+    facts = command.facts(*line, "--price", "h100=3 USD/h,h200=4 USD/h")
+    assert [row["rank"] for row in facts["rows"]] == [1, 2]
     assert "are of one machine" in command.refuses(*line, "--write", "vllm")

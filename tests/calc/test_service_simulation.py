@@ -314,8 +314,8 @@ def test_tables_are_the_laws(key: str, devices: int) -> None:
         law = expectation.serving_pass(job, load)
         step = writing, writing * context, reading, reading * (before + reading / 2)
         least = made.expected.launched if reading else 0.0  # a pass by itself is not held up by it
-        told = max(law.total.m_as("s"), least)
-        assert made.expected.time(*step) == pytest.approx(told, rel=0.08)
+        by_law = max(law.total.m_as("s"), least)
+        assert made.expected.time(*step) == pytest.approx(by_law, rel=0.08)
         assert made.lower(*step) <= made.expected.time(*step)
         assert made.lower(*step) <= made.upper.time(*step)
     for tokens in (512, 2048):
@@ -345,13 +345,13 @@ def test_pieces_of_a_long_prompt_take_as_long_as_passes_that_read_them(key: str)
 
 def test_against_itself_with_half_the_step_of_its_tables() -> None:
     trace = poisson(8, 3000, 1000, 200, 1, 1, seed=7)
-    found = []
+    means = []
     for per_doubling in (2, 4):
         made = answers(per_doubling).expected
         assert isinstance(made, Steps)
         run = simulate(Replica(made, 300_000, 2048, 512), trace).steady()
-        found.append((run.ttft.mean(), run.tpot.mean()))
-    assert found[0] == pytest.approx(found[1], rel=0.03)
+        means.append((run.ttft.mean(), run.tpot.mean()))
+    assert means[0] == pytest.approx(means[1], rel=0.03)
 
 
 @pytest.mark.parametrize("first", [1e-4, 0.01, 3.0])

@@ -26,11 +26,11 @@ def test_chunks_together_do_the_work_of_a_prompt() -> None:
 
 def test_the_largest_chunk_keeps_the_limit_and_one_more_does_not() -> None:
     limit = quantity("50 ms")
-    for place, chunk in enumerate(inference.largest_chunk(JOB, limit, 64, 2048)):
+    for index, chunk in enumerate(inference.largest_chunk(JOB, limit, 64, 2048)):
         assert chunk > 0
         for more, keeps in ((0, True), (1, False)):
             step = inference.mixed_step(JOB, 64, 2048, chunk + more)
-            time = (step.lower, step.expected)[place]
+            time = (step.lower, step.expected)[index]
             assert time is not None
             assert (time <= limit) is keeps
     assert inference.largest_chunk(JOB, "1 ms", 64, 2048) == (0, 0)
@@ -118,8 +118,8 @@ DRAFTS = [
 def test_expected_gains_of_drafts_are_those_of_their_authors(
     drafted: int, acceptance: float, cost: float, theirs: float
 ) -> None:
-    found = speculation.speculative_speedup(acceptance, drafted, cost).magnitude
-    assert found == pytest.approx(theirs, abs=0.08)
+    speedup = speculation.speculative_speedup(acceptance, drafted, cost).magnitude
+    assert speedup == pytest.approx(theirs, abs=0.08)
 
 
 def test_the_load_within_a_limit_has_the_limit_for_its_tail() -> None:

@@ -76,7 +76,7 @@ def whole(made: Reported) -> tuple[str, ...]:
 
 
 def without_steps(patch: pytest.MonkeyPatch) -> None:
-    def refused(*given: Any, **more: Any) -> NoReturn:
+    def refused(*arguments: Any, **more: Any) -> NoReturn:
         raise AssertionError("a step is asked for while something is printed")
 
     for module, names in STEPS.items():

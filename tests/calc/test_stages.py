@@ -22,8 +22,8 @@ from tests.calc.flatly import flatly
 MODEL = "llama-3-70b"
 
 
-def job(place: str = "dgx-h100", **cut: int) -> Job:
-    return Job.of(MODEL, place, Layout(**cut), software="vllm")
+def job(machine: str = "dgx-h100", **cut: int) -> Job:
+    return Job.of(MODEL, machine, Layout(**cut), software="vllm")
 
 
 def seconds(made: Any) -> float:
@@ -72,7 +72,7 @@ def test_the_fullest_stage_decides_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "asked", "sentence"),
+    ("machine", "asked", "sentence"),
     [
         ("dgx-h100", {"stages": 81}, "stages must be at most 80, the layers of Llama 3 70B"),
         ("apple-m4-max-1", {"stages": 2}, "the data have no link of Apple M4 Max"),
@@ -80,16 +80,16 @@ def test_the_fullest_stage_decides_memory() -> None:
         ("mi300x-8", {"stages": 4, "tensor": 4}, "have no port of it to others: take at most 8"),
     ],
 )
-def test_where_stages_cannot_be(place: str, asked: dict[str, int], sentence: str) -> None:
+def test_where_stages_cannot_be(machine: str, asked: dict[str, int], sentence: str) -> None:
     with pytest.raises(InputError) as refused:
-        calc.plan(MODEL, place, prompt=100, generated=10, **asked)
+        calc.plan(MODEL, machine, prompt=100, generated=10, **asked)
     assert sentence in str(refused.value)
 
 
 def test_stages_are_candidates_over_pcie_and_beyond_a_domain() -> None:
-    def staged(place: str) -> set[str]:
+    def staged(machine: str) -> set[str]:
         counts: dict[str, Any] = {"prompt": 1000, "generated": 200, "batch": 1}
-        setup = Setup.read(MODEL, machines.get(place), counts, Server())
+        setup = Setup.read(MODEL, machines.get(machine), counts, Server())
         return {layout_text(layout) for layout in groups(setup) if layout.pipeline > 1}
 
     assert staged("dgx-h100") == {"TP8 PP2", "TP8 PP4", "TP8 PP8"}

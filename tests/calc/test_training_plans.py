@@ -38,14 +38,14 @@ DGX = machines.get("dgx-h100")
 
 
 def small(**more: object) -> TrainingPlan:
-    given = {"tokens": "1e9 token", "sequences": 32, "length": 2048, "devices": 8} | more
-    return flatly(plan_training, GPT, DGX, **given)  # type: ignore[arg-type]
+    asked = {"tokens": "1e9 token", "sequences": 32, "length": 2048, "devices": 8} | more
+    return flatly(plan_training, GPT, DGX, **asked)  # type: ignore[arg-type]
 
 
 def test_the_search_looks_at_every_layout() -> None:
     """Layouts written out one by one, without thin stages, are expected alone as among all."""
     plan = small(recomputation="none", layout={"stages_per_device": 1}, devices=4, sequences=6)
-    room, found = 0.9 * DGX.device.memory_capacity, []
+    room, times = 0.9 * DGX.device.memory_capacity, []
     for tensor, pipeline, context, stage in product((1, 2, 4), (1, 2, 4), (1, 2, 4), range(4)):
         data = 4 // (tensor * pipeline * context)
         if data * tensor * pipeline * context != 4:
@@ -60,10 +60,10 @@ def test_the_search_looks_at_every_layout() -> None:
             if memory.total <= room:
                 found_step = step(Job(GPT, DGX, layout), Batch(2048, sequences, "none"))
                 assert found_step.expected is not None
-                found.append(found_step.expected.m_as("s"))
+                times.append(found_step.expected.m_as("s"))
     [cuts] = plan.cuts
     unshared = cuts.layout.sharers == cuts.layout.copies
-    assert sorted(cuts.expected[unshared]) == pytest.approx(sorted(found))
+    assert sorted(cuts.expected[unshared]) == pytest.approx(sorted(times))
     assert plan.best.time.m_as("s") == pytest.approx(cuts.expected.min())
 
 
@@ -75,33 +75,33 @@ def test_what_was_not_measured_comes_last() -> None:
     missing = [numpy.isnan(cuts.expected) for cuts in plan.cuts]
     assert any(each.any() for each in missing)
     assert all(each.step.expected is not None for each in plan.candidates)
-    cuts, place = next(
+    cuts, index = next(
         (cuts, int(numpy.flatnonzero(each)[0]))
         for cuts, each in zip(plan.cuts, missing, strict=True)
         if each.any()
     )
-    assert "was not measured" in cuts.step_of(place).not_expected
+    assert "was not measured" in cuts.step_of(index).not_expected
 
 
 @pytest.mark.parametrize("which", ["mlperf-405b-4", "llama3-405b-2", "llm-foundry-7"])
 def test_no_published_layout_is_expected_to_be_faster_than_the_best(which: str) -> None:
     """`python -m benchmarks.published_layouts` compares all rows."""
-    [found] = [each for each in published_layouts() if each.row.id == which]
+    [published_row] = [each for each in published_layouts() if each.row.id == which]
     plan = flatly(
         plan_training,
-        found.model,
-        found.job.machine,
+        published_row.model,
+        published_row.job.machine,
         tokens="1e12 token",
-        sequences=found.batch,
-        length=found.microbatch.length,
-        devices=found.layout.devices,
-        dtype=found.job.formats.dtype,
-        software=found.job.software.key or None,
+        sequences=published_row.batch,
+        length=published_row.microbatch.length,
+        devices=published_row.layout.devices,
+        dtype=published_row.job.formats.dtype,
+        software=published_row.job.software.key or None,
         usable=1.0,
     )
-    assert found.memory.total <= found.job.device.memory_capacity
-    assert found.step.expected is not None
-    assert plan.best.time <= found.step.expected * (1 + 1e-9)
+    assert published_row.memory.total <= published_row.job.device.memory_capacity
+    assert published_row.step.expected is not None
+    assert plan.best.time <= published_row.step.expected * (1 + 1e-9)
 
 
 def test_the_best_is_the_shortest_of_the_expected() -> None:
@@ -124,9 +124,9 @@ def test_fixed_degrees_are_kept() -> None:
 
 
 def test_a_deadline_takes_the_fewest_devices() -> None:
-    found = small(devices=None, deadline=1.01 * small().duration)
-    assert found.devices <= 8
-    assert small(devices=found.devices // 2).duration > 1.01 * small().duration
+    planned = small(devices=None, deadline=1.01 * small().duration)
+    assert planned.devices <= 8
+    assert small(devices=planned.devices // 2).duration > 1.01 * small().duration
     with pytest.raises(
         InputError, match=r"keeps the deadline of 1 s: the shortest is .* on \d+ dev"
     ):
@@ -174,8 +174,8 @@ def test_the_run_of_llama_3() -> None:
     assert published.device_time.m_as("h") == pytest.approx(hours, rel=1e-4)  # whole steps
     assert 0.75 < hours / run.device_time.m_as("h") < 1  # what stops a run for weeks is beside it
     longer = 30.84e6 / published.device_time.m_as("h")
-    told = f"took {longer:.2f} times the device hours a token on 16384, at an MFU of 41%."
-    assert published.caveats[0].endswith(told)
+    sentence = f"took {longer:.2f} times the device hours a token on 16384, at an MFU of 41%."
+    assert published.caveats[0].endswith(sentence)
 
 
 def test_utilisations_and_tokens_of_a_device() -> None:
@@ -204,9 +204,9 @@ def test_rates_have_the_interval_of_the_time_that_they_take() -> None:
 
 
 def test_the_help_names_the_software_of_all_published_rows() -> None:
-    known = {each.job.software.key for each in published_layouts()}
-    told = str(plan_training.__doc__)
-    assert not {key for key in known if f'"{key}"' not in told}
+    software_keys = {each.job.software.key for each in published_layouts()}
+    documented = str(plan_training.__doc__)
+    assert not {key for key in software_keys if f'"{key}"' not in documented}
 
 
 def test_a_schedule_without_a_bubble_is_no_slower() -> None:
@@ -316,10 +316,10 @@ def test_other_devices_are_planned_as_they_are_told() -> None:
         flatly(plan_training, "llama-3-70b", "dgx-h100", devices=count, layout=degrees, **asked)
         for count in (1024, 2048)
     )
-    told = now.what_would_change[0]
+    sentence = now.what_would_change[0]
     ratio = (more.best.time / now.best.time).m_as("")
     assert (
-        told
+        sentence
         == f"2048 devices: {ratio:.3g} times the time of a step, {2 * ratio:.3g} the device time."
     )
     assert "512 devices" in now.what_would_change[1]
@@ -335,13 +335,13 @@ def test_what_would_fit_on_the_same_devices_is_said() -> None:
     fixed = {"tensor": 8, "pipeline": 1, "context": 1}
     with pytest.raises(InputError) as refused:
         flatly(plan_training, "llama-3-70b", DGX, **asked, layout=fixed, recomputation="none")
-    told = re.search(r'take recomputation="selective" \(([\d.]+) GB\), ', str(refused.value))
-    assert told is not None
+    offer = re.search(r'take recomputation="selective" \(([\d.]+) GB\), ', str(refused.value))
+    assert offer is not None
     fits = flatly(
         plan_training, "llama-3-70b", DGX, **asked, layout=fixed, recomputation="selective"
     )
     least = min(cuts.held.min() for cuts in fits.cuts)
-    assert float(told[1]) * 1e9 == pytest.approx(least, rel=1e-3)
+    assert float(offer[1]) * 1e9 == pytest.approx(least, rel=1e-3)
     assert re.search(r"another layout \([\d.]+ GB\), more devices", str(refused.value))
 
 
@@ -356,10 +356,10 @@ def test_a_layout_that_is_as_fast_has_no_reason_why_it_loses() -> None:
         devices=64,
         dtype="mxfp8",
     )
-    for other, told in zip(plan.candidates[1:4], plan.why_not_others[1:], strict=True):
+    for other, reason in zip(plan.candidates[1:4], plan.why_not_others[1:], strict=True):
         near = other.time / plan.best.time < 1.005
-        assert told.endswith("is as fast to half a percent.") == near
-    assert any("half a percent" in told for told in plan.why_not_others)
+        assert reason.endswith("is as fast to half a percent.") == near
+    assert any("half a percent" in reason for reason in plan.why_not_others)
     assert "MXFP8 E4M3 at the rates of its elements" in plan.chosen
 
 
@@ -387,7 +387,7 @@ def test_no_layout_is_found_in_a_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "sentence"),
     [
         ({"devices": None}, "takes one of devices, deadline and budget"),
         ({"deadline": "1 day"}, "takes one of devices, deadline and budget"),
@@ -418,9 +418,9 @@ def test_no_layout_is_found_in_a_sentence() -> None:
         ({"restart_time": "-1 s"}, "restart_time must be one positive quantity"),
     ],
 )
-def test_bad_input(given: dict[str, object], sentence: str) -> None:
+def test_bad_input(arguments: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        small(**given)
+        small(**arguments)
 
 
 def test_the_drawing(tmp_path: Path, command: Command) -> None:
@@ -441,13 +441,15 @@ def test_the_drawing(tmp_path: Path, command: Command) -> None:
 
 
 def test_progress_is_told_of_numbers_of_devices() -> None:
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     small(
-        devices=None, deadline="100 day", on_progress=lambda done, total: told.append((done, total))
+        devices=None,
+        deadline="100 day",
+        on_progress=lambda done, total: progress.append((done, total)),
     )
-    assert told
-    assert [done for done, _ in told] == list(range(len(told)))
-    assert len({total for _, total in told}) == 1
+    assert progress
+    assert [done for done, _ in progress] == list(range(len(progress)))
+    assert len({total for _, total in progress}) == 1
 
 
 def test_the_command(command: Command) -> None:

@@ -38,8 +38,8 @@ def test_utilization_over_the_whole_run_is_plausible(run: runs.Run) -> None:
 @pytest.mark.parametrize("run", having("throughput", "mfu"), ids=lambda run: run.key)
 def test_tokens_per_second_give_the_reported_utilization(run: runs.Run) -> None:
     tokens = (run.throughput * training.quantity("1 s")).to("token")
-    found = training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
-    assert found.m_as("%") == pytest.approx(run.mfu.m_as("%"), abs=0.1)
+    utilization = training.mfu(run.parameters, tokens, run.devices, run.device_peak, "1 s")
+    assert utilization.m_as("%") == pytest.approx(run.mfu.m_as("%"), abs=0.1)
 
 
 def test_a_throughput_gives_the_hours_where_none_are_lost() -> None:
@@ -53,8 +53,8 @@ def test_a_throughput_gives_the_hours_where_none_are_lost() -> None:
 def test_mt_nlg_recomputes_everything() -> None:
     """Authors of MT-NLG report hardware FLOP/s, those of PaLM calculated its MFU: a third less."""
     run = runs.get("mt-nlg-530b")
-    found = parallelism.hfu(run.mfu_with_attention, 1)
-    assert found.m_as("%") == pytest.approx(run.hfu.m_as("%"), abs=0.2)
+    utilization = parallelism.hfu(run.mfu_with_attention, 1)
+    assert utilization.m_as("%") == pytest.approx(run.hfu.m_as("%"), abs=0.2)
 
 
 def test_every_number_names_a_source_of_the_bibliography() -> None:

@@ -81,8 +81,8 @@ def test_attention_overhead_is_that_of_training() -> None:
     token that looks at itself.
     """
     model = gpt(96, 12288, 96, 1, 2048)
-    found = attention.attention_flops(1024, 96, 96, 128, 128) / transformer.forward_flops(model)
-    assert found.m_as("") == pytest.approx(
+    overhead = attention.attention_flops(1024, 96, 96, 128, 128) / transformer.forward_flops(model)
+    assert overhead.m_as("") == pytest.approx(
         training.attention_overhead(2048, 12288).m_as(""), rel=1e-6
     )
 
@@ -218,8 +218,8 @@ def test_experts_used_against_a_draw() -> None:
         np.unique(np.concatenate([rng.permutation(64)[:6] for _ in range(20)])).size
         for _ in range(400)
     ]
-    found = experts.experts_used(64, 6 / 64, 20).magnitude
-    assert found == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / 20)
+    used = experts.experts_used(64, 6 / 64, 20).magnitude
+    assert used == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / 20)
 
 
 # --- windows ---
@@ -262,8 +262,8 @@ def test_windows_token_by_token(length: int, window: int, layers: int) -> None:
     looked_at = (10 - layers) * seen.sum() + layers * np.minimum(seen, window).sum()
     attention = 2 * 4 * (16 + 16) * looked_at / length
     without = transformer.forward_flops(model).m_as("FLOP/token")
-    found = transformer.causal_flops(model, length).m_as("FLOP/token")
-    assert found - without == pytest.approx(attention)
+    work = transformer.causal_flops(model, length).m_as("FLOP/token")
+    assert work - without == pytest.approx(attention)
     kept = (10 - layers) * length + layers * min(length, window)
     cache = transformer.kv_cache(model, length, "1 byte")
     assert cache.m_as("byte") == pytest.approx(2 * (16 + 16) * kept)
@@ -273,8 +273,8 @@ def test_a_share_of_a_context() -> None:
     """75 % of 8 192 tokens are 6 144."""
     share = 8192 * quantity("75 %")
     for count in (transformer.causal_flops, transformer.kv_cache, transformer.forward_flops):
-        found, expected = count(LLAMA, share), count(LLAMA, 6144)
-        assert found.to(expected.units).magnitude == pytest.approx(expected.magnitude)
+        counted, expected = count(LLAMA, share), count(LLAMA, 6144)
+        assert counted.to(expected.units).magnitude == pytest.approx(expected.magnitude)
 
 
 def test_windowed_products() -> None:
@@ -323,8 +323,8 @@ def test_published_caches() -> None:
         ("qwen-2-5-72b", 327.680),
         ("llama-3-405b", 516.096),
     ):
-        found = transformer.kv_cache_per_token(models.get(name))
-        assert found.m_as("kB/token") == pytest.approx(printed, abs=0.0005)
+        cache = transformer.kv_cache_per_token(models.get(name))
+        assert cache.m_as("kB/token") == pytest.approx(printed, abs=0.0005)
 
 
 @pytest.mark.parametrize(
@@ -362,8 +362,8 @@ def test_recomputing_more_keeps_less(model: models.Transformer) -> None:
 
 def test_activations_of_a_gated_layer() -> None:
     """Llama 3 8B by hand: 4 inputs of 4 096; 4 096 + 2 · 1 024 + 4 096; 3 · 14 336."""
-    found = transformer.activation_memory(LLAMA, 1, recomputation="selective")
-    assert found.m_as("byte") == 2 * 32 * (4 * 4096 + 4096 + 2048 + 4096 + 3 * 14336)
+    activations = transformer.activation_memory(LLAMA, 1, recomputation="selective")
+    assert activations.m_as("byte") == 2 * 32 * (4 * 4096 + 4096 + 2048 + 4096 + 3 * 14336)
 
 
 def test_every_other_product_is_kept() -> None:
@@ -371,8 +371,8 @@ def test_every_other_product_is_kept() -> None:
 
     Keys, the output of attention and the second half of the hidden layer run again.
     """
-    found = transformer.activation_memory(LLAMA, 1, recomputation="alternate")
-    assert found.m_as("byte") == 2 * 32 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096)
+    activations = transformer.activation_memory(LLAMA, 1, recomputation="alternate")
+    assert activations.m_as("byte") == 2 * 32 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096)
     again, attention = (
         transformer.recomputed_flops(LLAMA, 8192, each).m_as("FLOP/token")
         for each in ("alternate", "selective")
@@ -457,8 +457,8 @@ def test_what_is_refused(call: Any, message: str) -> None:
 def test_intensity_of_fused_attention_by_its_parts(n: int, c: int, g: int, d: int) -> None:
     operations = 2 * 2 * g * n * c * d
     traffic = 2 * (2 * g * n * d + 2 * c * d)
-    found = attention.fused_attention_intensity(n, c, g)
-    assert found.magnitude == pytest.approx(operations / traffic)
+    intensity = attention.fused_attention_intensity(n, c, g)
+    assert intensity.magnitude == pytest.approx(operations / traffic)
 
 
 def test_what_fusing_attention_gains_is_below_the_bound_of_its_passes() -> None:
@@ -476,5 +476,5 @@ def test_what_fusing_attention_gains_is_below_the_bound_of_its_passes() -> None:
 def test_exponentials_take_half_as_long_as_products_of_heads_of_128() -> None:
     """989 and 3.9 TFLOP/s, 512 operations a score [Shah et al. 2024, section 2.2]."""
     for width, share in ((128, 0.5), (64, 1)):
-        found = attention.exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", width)
-        assert found.magnitude == pytest.approx(share, rel=0.02)
+        ratio = attention.exponentials_over_products("989 TFLOP/s", "3.9 TFLOP/s", width)
+        assert ratio.magnitude == pytest.approx(share, rel=0.02)

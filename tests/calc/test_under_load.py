@@ -97,9 +97,9 @@ def test_a_recorded_run_is_replayed_request_by_request() -> None:
     assert measured.ttft.mean() == pytest.approx(met.measured["ttft"])
 
 
-@pytest.mark.parametrize("place", range(1000, 1300, 100))
-def test_rows_are_simulated_or_say_why_not(place: int) -> None:
-    met = under_load.closed_loop(closed_loops.rows()[place])
+@pytest.mark.parametrize("index", range(1000, 1300, 100))
+def test_rows_are_simulated_or_say_why_not(index: int) -> None:
+    met = under_load.closed_loop(closed_loops.rows()[index])
     assert bool(met.expected) != bool(met.reason)
 
 
@@ -173,8 +173,8 @@ def test_users_are_met_in_the_middle_of_answers_and_not_in_step() -> None:
         assert half <= tenth <= last
         assert half <= 1.1 * mean <= 1.1 * last
     row = plan("llama-3.3-70b", "h100", users=25, **asked)
-    told = row.points[0]["expected"]
-    assert told["time_to_first_token_p99"] == many.percentiles["time_to_first_token_p99"][0]
+    expected = row.points[0]["expected"]
+    assert expected["time_to_first_token_p99"] == many.percentiles["time_to_first_token_p99"][0]
     assert "time to first token p99" in row.explain()
 
 
@@ -212,10 +212,10 @@ def test_planted_numbers_are_found_again() -> None:
     from calc.planning.service.observed import _simulated
 
     job = Job.of("llama-3.1-8b", "h100", Layout(), software="vllm")
-    known = replace(job, software=with_numbers(job.software, PLANTED))
+    planted = replace(job, software=with_numbers(job.software, PLANTED))
 
     def times(point: Point) -> tuple[float, float]:
-        return _simulated(known, point)
+        return _simulated(planted, point)
 
     points = [Point(clients, 0.0, 0.0, 1000, 200, 0.8) for clients in (2, 12, 48)]
     points = [at._replace(ttft=first, tpot=rest) for at in points for first, rest in [times(at)]]
@@ -303,9 +303,9 @@ def test_result_files_say_the_same(tool: str, tmp_path: Path) -> None:
     ],
 )
 def test_points_that_say_nothing_are_refused(points: list[str], said: str, tmp_path: Path) -> None:
-    given: list[str | Path | Point] = list(points)
+    inputs: list[str | Path | Point] = list(points)
     if "=" not in points[0]:
         (tmp_path / "result.json").write_text(points[0], encoding="utf-8")
-        given = [tmp_path / "result.json"]
+        inputs = [tmp_path / "result.json"]
     with pytest.raises(InputError, match=said):
-        observe("llama-3.1-8b", "h100", given, **LENGTHS)
+        observe("llama-3.1-8b", "h100", inputs, **LENGTHS)

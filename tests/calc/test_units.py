@@ -381,15 +381,15 @@ class TestMethodsOfPint:
 
     def test_numpy_functions(self) -> None:
         sizes, others = quantity([1, 9], "GB"), quantity([2000, 3000], "MB")
-        for found, expected in [
+        for result, expected in [
             (np.sqrt(quantity([4.0, 9.0], "GB**2")), quantity([2, 3], "GB")),
             (np.maximum(sizes, others), quantity([2, 9], "GB")),
             (np.concatenate([sizes, others]), quantity([1, 9, 2, 3], "GB")),
             (np.array([1.0, 2.0]) * quantity("3 GB"), quantity([3, 6], "GB")),
             (np.linspace(quantity("1 GB"), quantity("2 GB"), 3), quantity([1, 1.5, 2], "GB")),
         ]:
-            assert type(found) is Quantity
-            assert np.all(found == expected)
+            assert type(result) is Quantity
+            assert np.all(result == expected)
         assert sizes.sum() == np.sum(sizes) == quantity("10 GB")
         assert type(sizes.mean().magnitude) is float
         assert np.isclose(quantity("3 GB"), quantity("3000 MB"))
