@@ -404,7 +404,8 @@ class Thresholds(Claims):
 
     @classmethod
     @row_by_hand(
-        "NVIDIA B200 SXM, in HGX B200 | 1700 TFLOP/s | 300 GB/s | 5600 tokens | 100 000 tokens | 50%"
+        "NVIDIA B200 SXM, in HGX B200 | 1700 TFLOP/s | 300 GB/s | 5600 tokens | 100 000 tokens"
+        " | 50%"
     )
     def rows(cls) -> Rows:
         """Servers of two generations, and a rack."""
