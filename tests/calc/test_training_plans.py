@@ -237,10 +237,9 @@ def test_adapters_are_planned_as_they_are_tuned() -> None:
         assert plan.step.lower.m_as("s") == pytest.approx(step.lower.m_as("s"))
         trained = 12 * finetuning.adapters("llama-3-8b").m_as("param")
         assert plan.checkpoint.m_as("byte") == pytest.approx(trained)
-    whole = flatly(plan_training, "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8})
-    tuned = flatly(
-        plan_training, "llama-3-8b", DGX, **asked | {"devices": 8, "sequences": 8}, fine_tune="lora"
-    )
+    asked |= {"devices": 8, "sequences": 8, "layout": {"context": 1}}
+    whole = flatly(plan_training, "llama-3-8b", DGX, **asked)
+    tuned = flatly(plan_training, "llama-3-8b", DGX, **asked, fine_tune="lora")
     held = 14 * models.get("llama-3-8b").parameters.m_as("param")  # 2 of BF16, and 3 of FP32
     assert whole.checkpoint.m_as("byte") == pytest.approx(held)
     assert tuned.step.parts["data"] < 0.01 * whole.step.parts["data"]
