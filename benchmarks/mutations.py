@@ -1,12 +1,13 @@
 """Mutation tests: faults planted one at a time, and a list of those that no test misses.
 
     python -m benchmarks.mutations
-    python -m benchmarks.mutations --number 200 --seed 7 --of data/accelerators
+    python -m benchmarks.mutations --number 200 --seed 7 --of data/accelerators press
 
 Faults are taken by turns from each folder and file that has its own tests, of the library, of its
 data, and of the renderer, the figures and the tools. In data and in the
 attributes of derivations a number is made a third larger; in code a comparison, an operation, a
-number or a condition becomes its neighbour, as `>` is of `>=`, or an argument is left out. Each is
+number or a condition becomes its neighbour, as `>` is of `>=`, or an argument is left out,
+and a part of a recipe becomes another. Each is
 planted in a copy of the checkout and looked for by what is fastest: the tests of that file, for
 numbers that pages quote the published values, the hand-checked rows of tables and the alt texts
 that `tools/pages/alt_texts.py` writes, and only then all tests of `calc`, until one tells. What
@@ -47,6 +48,7 @@ ROWS = Path("hand-checked-rows.json")  # of the copy, as things stand
 NUMBER = r"-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?"
 FIELD = re.compile(rf"(?:^|[{{,]\s*)(?!year\b)\w+ = ({NUMBER})(?=\s*(?:$|[,}}#]))")
 CELL = re.compile(rf"(?:(?<=,)|(?<=: )|^)({NUMBER})(?=[,}}]|$)")
+PART = re.compile(r'= "(size_\w+)"$')
 QUANTITY = re.compile(rf"({NUMBER})(?=[ %]|$)")
 TESTS = {  # under tests/calc, of each file and folder of data
     "data/constants": ["test_second_entries.py", "test_constants.py"],
@@ -64,6 +66,10 @@ TESTS = {  # under tests/calc, of each file and folder of data
     "data/software": ["test_second_entries.py"],
     "data/grids": ["test_grids.py"],
     "data/intervals": ["test_intervals.py"],
+    "data/acceptance": ["measure/test_stored.py", "test_drafting.py"],
+    "data/recipes": ["test_training.py"],
+    "data/image_intervals": ["test_networks.py"],
+    "data/collective_intervals": ["test_curves.py"],
 }
 QUOTED = "derivations"  # whose numbers only pages show
 OF_ROWS = (
@@ -77,6 +83,7 @@ CODE = (  # folders of the library
 )
 BESIDE = {"press": "press", "figures": "book", "tools": "book"}  # folders, and those of their tests
 DRAWINGS = "../book/test_drawings.py"
+OF_TORCH = ("codesign", "measure")  # folders of which .venv-torch, where it is, runs tests
 OF_FIGURES = ("test_a_figure_draws_what_it_says", "test_a_figure_looks_as_it_was_looked_at")
 NEIGHBOURS = {
     "<": "<=",
@@ -100,6 +107,7 @@ NEIGHBOURS = {
     "floor": "ceil",
 }
 SECONDS = 300  # of a processor, that the tests of one fault may take
+TORCH = REPOSITORY / ".venv-torch" / "bin" / "python"
 TOLD = Path("told-by.txt")  # of the copy: the test that began last
 FAILED = (1, 2, 3)  # of what pytest returns: not "no such test" and "no test was run"
 # What all children import, once.
@@ -145,6 +153,18 @@ def in_lines(pattern: re.Pattern[str], *files: str) -> Iterator[Mutant]:
             if not line.startswith("#"):
                 for match in pattern.finditer(line):
                     yield Mutant(file, number, match.start(1), match[1], larger(match[1]))
+
+
+def in_recipes(file: str) -> Iterator[Mutant]:
+    """The parts of recipes, each beside the part that follows it in the alphabet."""
+    lines = (REPOSITORY / file).read_text("utf-8").split("\n")
+    found = [
+        (number, match) for number, line in enumerate(lines, 1) if (match := PART.search(line))
+    ]
+    parts = sorted({match[1] for _, match in found})
+    for number, match in found:
+        other = parts[(parts.index(match[1]) + 1) % len(parts)]
+        yield Mutant(file, number, match.start(1), match[1], other)
 
 
 def in_classes(file: str) -> Iterator[Mutant]:
@@ -231,6 +251,12 @@ def between(left: ast.expr, right: ast.expr, sign: str) -> Iterator[tuple[int, i
         yield right.lineno, start + 1, end - 1, NEIGHBOURS[sign]
 
 
+def in_data(file: str) -> Iterator[Mutant]:
+    if file.endswith("/recipes.toml"):
+        return in_recipes(file)
+    return in_lines(FIELD if file.endswith(".toml") else CELL, file)
+
+
 def faults() -> dict[str, list[Mutant]]:
     """Return the faults of each file or folder of data and derivations, and each folder of code."""
     code = REPOSITORY / "calc"
@@ -238,11 +264,7 @@ def faults() -> dict[str, list[Mutant]]:
     for kind in TESTS:
         files = [*code.glob(f"{kind}.*"), *sorted((code / kind).glob("*.*"))]
         drawn[kind] = [
-            mutant
-            for path in files
-            for mutant in in_lines(
-                FIELD if path.suffix == ".toml" else CELL, path.relative_to(REPOSITORY).as_posix()
-            )
+            mutant for path in files for mutant in in_data(path.relative_to(REPOSITORY).as_posix())
         ]
     for kind in (QUOTED, *CODE):
         of = in_classes if kind == QUOTED else in_code
@@ -323,6 +345,8 @@ def survivors(mutants: list[Mutant], copy: Path, quick: bool) -> Iterator[Mutant
             stages["published"] = partial(wrong, mutant, copy, same)
         if is_quoted(mutant) or kind_of(mutant) == "figures":
             stages["pages"] = partial(wrong, mutant, copy, alt_texts_change)
+        if kind_of(mutant) in OF_TORCH and TORCH.exists():
+            stages["torch"] = partial(telling_in_torch, mutant, copy, nearest)
         if not quick and kind_of(mutant) not in BESIDE:
             stages["calc"] = partial(telling, mutant, copy, [], sound)
         tests = ((name, stage()) for name, stage in stages.items())
@@ -376,6 +400,45 @@ def telling(mutant: Mutant, copy: Path, names: Sequence[str], sound: set[str]) -
         anyway.append(test)
 
 
+def telling_in_torch(mutant: Mutant, copy: Path, names: Sequence[str]) -> str:
+    """Return the first of these tests that the fault makes fail in .venv-torch, or ""."""
+    folder = mutant.file.split("/")[1]
+    word = re.compile(rf"\b{Path(mutant.file).stem}\b")
+    files = [
+        name
+        for name in names
+        if f"calc/{folder}/test_" in name
+        and word.search((copy / "tests" / "calc" / name).read_text("utf-8"))
+    ]
+
+    def failing(*asked: str) -> str:
+        command = [
+            str(TORCH),
+            "-m",
+            "pytest",
+            "-xqrfE",
+            "-m",
+            "not nightly",
+            "-p",
+            "no:cacheprovider",
+        ]
+        done = subprocess.run(
+            [*command, *(f"tests/calc/{name}" for name in asked)],
+            cwd=copy,
+            env=os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": str(copy)},
+            capture_output=True,
+            text=True,
+        )
+        told = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return told[1] if told and done.returncode in FAILED else ""
+
+    if not files:
+        return ""
+    with planted(mutant, copy):
+        test = failing(*files)
+    return "" if not test or failing(f"../../{test}") else test
+
+
 def kind_of(mutant: Mutant) -> str:
     """The folder of `calc` or beside it that a fault is in, or the file or folder of its data."""
     first, folder, *below = mutant.file.split("/")
@@ -412,6 +475,8 @@ def own_tests(file: str, line: int) -> list[str]:
     name = Path(file).stem.replace("__init__", Path(file).parent.name)
     tests = REPOSITORY / "tests" / BESIDE.get(file.split("/")[0], "calc")
     files = [*tests.rglob("test_*.py"), *(REPOSITORY / "tests").glob("test_*.py")]
+    folder = "" if file.startswith("press/") else file.split("/")[1]
+    beside = [*(tests / folder).rglob("test_*.py")]  # of the same folder
     texts = {path: path.read_text("utf-8") for path in files}
     module, function = (
         {path for path, text in texts.items() if re.search(rf"\b{word}\b", text)}
@@ -420,6 +485,7 @@ def own_tests(file: str, line: int) -> list[str]:
     named = sorted(
         module | function, key=lambda at: (name not in at.stem, at not in function, len(texts[at]))
     )
+    named += sorted({*beside} - {*named}, key=lambda at: len(texts[at]))
     nearest = [f"../{path.relative_to(REPOSITORY / 'tests').as_posix()}" for path in named]
     if file.startswith("figures/live/"):
         nearest = ["../live/test_live.py", *nearest]
@@ -462,7 +528,7 @@ def fails(names: Sequence[str], but: Sequence[str] = ()) -> bool:
     import pytest
 
     files = [str(Path("tests/calc") / name) for name in names] or [
-        *map(str, sorted(Path("tests/calc").glob("test_*.py"))),
+        *map(str, sorted(Path("tests/calc").rglob("test_*.py"))),
         "calc",
     ]
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
@@ -478,11 +544,11 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--after", type=int, default=0, help="leave out so many, tried before")
-    parser.add_argument("--of", choices=faults(), help="of one file or folder alone")
+    parser.add_argument("--of", nargs="+", choices=faults(), help="of these files or folders alone")
     parser.add_argument("--quick", action="store_true", help="leave out all tests of calc")
     asked = parser.parse_args()
     kinds = faults()
-    mutants = chosen({asked.of: kinds[asked.of]} if asked.of else kinds, asked.number, asked.seed)
+    mutants = chosen({name: kinds[name] for name in asked.of or kinds}, asked.number, asked.seed)
     mutants = mutants[asked.after :]
     for name in COMMON:
         importlib.import_module(name)
