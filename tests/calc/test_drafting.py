@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import median
 
 import pytest
 
 from calc import InputError, acceptance, plan
+from calc.core.citations import bibliography
+from calc.core.records import read_rows
 from calc.published import drafts as published
 from calc.steps.drafting import Drafts, gains
+from tests.rows import each_row
 
 ASKED = {"prompt": 500, "generated": 300}
 
@@ -61,6 +65,27 @@ def test_text_that_is_accepted_less_gains_less() -> None:
 def test_nothing_accepted_never_pays() -> None:
     job = published.pairs()[0].job
     assert gains(job, Drafts("mtp", acceptance=0.0), 1, 500).verdict == "no"
+
+
+def test_curves_keep_no_more_than_is_drafted_and_gain_ever_less() -> None:
+    """A pass keeps its own token and at most all drafts; each further one adds less,
+    to a third of a token."""
+    curves: dict[tuple[str, ...], list[tuple[int, float]]] = {}
+    for one in read_rows(acceptance.FILE, acceptance.COLUMNS):
+        name = tuple(one[key] for key in ("model", "draft", "text", "mode", "source"))
+        curves.setdefault(name, [(0, 1.0)]).append((int(one["drafted"]), float(one["tokens"])))
+    with each_row() as row:
+        for name, points in curves.items():
+            with row(name):
+                whole = range(acceptance.MOST + 1)
+                assert [count for count, _ in points] in ([*whole], [0, 2, 3])
+                gains = [
+                    (there[1] - here[1]) / (there[0] - here[0]) for here, there in pairwise(points)
+                ]
+                assert gains[0] < 1
+                assert min(gains) > -1 / 3
+                assert all(later < sooner + 1 / 3 for sooner, later in pairwise(gains))
+                assert name[-1] in bibliography()
 
 
 def test_a_curve_is_of_the_text_that_is_asked_for_else_of_any(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 from statistics import median
 from typing import Any
 
 import pytest
 
+from benchmarks import images as benchmark
 from calc import (
     InputError,
     convolution,
@@ -20,6 +22,7 @@ from calc import (
     throughput,
     transformer,
 )
+from calc.catalog import intervals
 from calc.catalog.models import (
     Convolutional,
     CrossDiffusion,
@@ -29,6 +32,7 @@ from calc.catalog.models import (
     network,
 )
 from calc.published import image_rows as images
+from tests.rows import each_row
 
 CONVOLUTIONAL = [
     each for each in map(models.get, models.names()) if isinstance(each, Convolutional)
@@ -259,6 +263,17 @@ def test_images_and_videos_lie_where_their_intervals_say() -> None:
     assert 0.75 < sum(inside) / len(inside) < 0.95
     of_one = [abs(run.factor - 1) for run in runs if run.count("together") == 1]
     assert median(of_one) < 0.06
+
+
+def test_intervals_of_images_are_those_of_the_published_runs() -> None:
+    stored = intervals.load(intervals.OF_IMAGES)
+    made = benchmark.made(benchmark.residuals()).values()
+    again = "python -m benchmarks.images --write"
+    with each_row() as row:
+        for one, other in zip(stored, made, strict=True):
+            with row((one, again)):
+                assert astuple(one)[:6] == astuple(other)[:6]
+                assert astuple(one)[6:] == pytest.approx(astuple(other)[6:], abs=1e-3)
 
 
 def test_a_run_says_twice_how_long_it_took() -> None:

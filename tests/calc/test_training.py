@@ -23,16 +23,28 @@ def test_an_offloaded_step_reads_and_writes_what_adam_needs() -> None:
     [
         ("adam-mixed", [2, 2, 4, 4, 4], 16, "112 GB"),
         ("adam-fp32", [4, 4, 4, 4], 16, "112 GB"),
+        ("adam-mixed-fp32-gradients", [2, 4, 4, 4, 4], 18, "126 GB"),
+        ("adam-mixed-remainders", [2, 2, 2, 4, 4], 14, "98 GB"),
+        ("adam-bf16", [2, 2, 2, 2], 8, "56 GB"),
+        ("adam-8bit", [2, 2, 1 + 4 / 256, 1 + 4 / 256], 6 + 8 / 256, "42.21875 GB"),
+        ("momentum-mixed", [2, 2, 4, 4], 12, "84 GB"),
         ("inference-fp16", [2], 2, "14 GB"),
         ("inference-int8", [1], 1, "7 GB"),
     ],
 )
-def test_recipes(name: str, parts: list[int], total: int, memory: str) -> None:
+def test_recipes(name: str, parts: list[float], total: float, memory: str) -> None:
     recipe = training.recipe(name)
     assert [part.m_as("byte/param") for part in recipe.parts.values()] == parts
     assert recipe.bytes_per_parameter == quantity(total, "byte/param")
     assert training.model_memory("7B param", recipe.bytes_per_parameter) == quantity(memory)
     assert all(part.provenance for part in recipe.parts.values())
+
+
+def test_every_part_of_a_recipe_is_stored_as_what_it_is() -> None:
+    """A momentum is no variance, though both take four bytes."""
+    named = {part for parts in training.RECIPES.values() for part in parts.items()}
+    assert all(part.split()[-1] in constant.split("_") for part, constant in named)
+    assert "master" in training.RECIPES["adam-mixed"]["master weight"]
 
 
 def test_an_unknown_recipe_lists_the_known_ones() -> None:
