@@ -22,6 +22,7 @@ from calc.planning.service.observed import observe
 from calc.published import device_states, logs
 from calc.published.checking import Check, Checks, check, check_file
 from calc.published.claims import load
+from calc.published.device_states import REASONS
 from tests.calc.command import Command
 
 VLLM = """
@@ -401,6 +402,70 @@ gfx_0_max_clk,mem_0_clk,edge,hotspot,mem
 def test_readings_of_devices_say_what_slows_them(
     text: str, expected: list[str], tmp_path: Path
 ) -> None:
+    (tmp_path / "smi.csv").write_text(text, encoding="utf-8")
+    assert device_states.read(tmp_path / "smi.csv") == expected
+
+
+def test_any_column_that_is_known_makes_a_table_of_readings(tmp_path: Path) -> None:
+    known = {name for names in device_states.COLUMNS.values() for name in names}
+    reasons = {f"clocks_{by}_reasons.{of}" for by in ("event", "throttle") for of in REASONS}
+    for column in known | reasons:
+        for titles in (column, f"index, {column}", f"{column} [W], name"):
+            row = ", ".join("1" for _ in titles.split(","))
+            (tmp_path / "smi.csv").write_text(f"{titles}\n{row}\n", encoding="utf-8")
+            device_states.read(tmp_path / "smi.csv")
+    for column in reasons:
+        text = f"index, {column}\n0, Active\n1, Not Active\n2, Active\n"
+        (tmp_path / "smi.csv").write_text(text, encoding="utf-8")
+        told = f"{REASONS[column.partition('.')[2]]} lowers the clock in 2 of 3 readings under load"
+        assert device_states.read(tmp_path / "smi.csv") == [told]
+
+
+USED, SPENT = "utilization.gpu [%]", "power.draw [W], power.limit [W]"
+CLOCKS = "clocks.current.sm [MHz], clocks.max.sm [MHz]"
+NEAR = "its limit of power is reached in"
+WAITS = "devices are busy {} % of the time: the host or the load keeps them waiting"
+
+
+@pytest.mark.parametrize(
+    ("titles", "rows", "expected"),
+    [
+        (USED, ["50 %", "50 %"], []),
+        (USED, ["50 %", "48 %"], [WAITS.format(49)]),
+        (SPENT, ["97 W, 100 W"], []),
+        (SPENT, ["97.1 W, 100 W"], [f"{NEAR} 1 of 1 readings under load"]),
+        (SPENT, ["99 W, 100 W", "9 W, 100 W"], []),
+        (SPENT, ["99 W, 100 W"] * 2 + ["9 W, 100 W"], [f"{NEAR} 2 of 3 readings under load"]),
+        (SPENT, ["99 W, N/A", "N/A, 100 W"], []),
+        (CLOCKS, ["800 MHz, 1000 MHz"], []),
+        (CLOCKS, ["790 MHz, 1000 MHz"], ["clocks are 79% of the highest under load"]),
+        (CLOCKS, ["600 MHz, 1000 MHz", "1000 MHz, 1000 MHz"], []),
+        (
+            f"{USED}, {CLOCKS}",  # a reading at 50 % is one under load, one at 49 % is not
+            ["50 %, 400 MHz, 1000 MHz", "99 %, 1000 MHz, 1000 MHz"],
+            ["clocks are 70% of the highest under load"],
+        ),
+        (f"{USED}, {CLOCKS}", ["49 %, 400 MHz, 1000 MHz", "99 %, 1000 MHz, 1000 MHz"], []),
+        (
+            f"{SPENT}, clocks_event_reasons.sw_power_cap",
+            ["99 W, 100 W, Active"],
+            ["its limit of power lowers the clock in 1 of 1 readings under load"],
+        ),
+        (
+            "pcie.link.width.current, pcie.link.width.max, pcie.link.gen.current,"
+            f" pcie.link.gen.max, {USED}",  # links are slowed when idle, and never narrowed
+            ["16, 16, 4, 5, 90 %", "8, 16, 1, 5, 20 %", "16, 16, N/A, 5, 90 %"],
+            [
+                "a link of PCIe has 8 of 16 lanes",
+                "a link of PCIe has generation 4 where 5 is possible",
+            ],
+        ),
+    ],
+)
+def test_states_of_devices_are_told_from_their_limits_on(
+    titles: str, rows: list[str], expected: list[str], tmp_path: Path
+) -> None:
+    text = "\n".join([titles, *rows])
     (tmp_path / "smi.csv").write_text(text, encoding="utf-8")
     assert device_states.read(tmp_path / "smi.csv") == expected
 

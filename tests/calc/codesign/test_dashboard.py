@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 
-from calc import InputError, codesign
+from calc import InputError, codesign, quantity
 from calc.codesign import dashboard
 from calc.codesign.run_log import LoggedStep
 from calc.commands import main
@@ -265,6 +265,82 @@ def test_marks_are_under_the_roof_that_was_measured(tmp_path: Path) -> None:
     assert x1 < x < x2  # the ridge is at 4 FLOP/byte
     on_slope = y2 + (x2 - x) * (y1 - y2) / (x2 - x1)
     assert y > on_slope  # 16 of 20 GFLOP/s
+
+
+def scale(marks: list[tuple[float, float]]) -> Callable[[float], float]:
+    """Return what stands at a place of an axis, from its first and its last mark."""
+    (here, low), (there, high) = marks[0], marks[-1]
+    assert all(
+        value
+        == pytest.approx(low + (place - here) / (there - here) * (high - low), abs=0.02 * high)
+        for place, value in marks
+    )
+    return lambda place: low + (place - here) / (there - here) * (high - low)
+
+
+def points_of(drawing: ElementTree.Element) -> list[tuple[float, float]]:
+    pairs = (point.split(",") for point in drawing.find("polyline").get("points").split())
+    return [(float(x), float(y)) for x, y in pairs]
+
+
+def test_drawings_are_read_back_by_the_marks_of_their_axes(tmp_path: Path) -> None:
+    """Places to values by the labels alone, which stand outside the frame and apart from others."""
+    run = codesign.read_run(logged(tmp_path / "run.jsonl", steps=7))
+    page = codesign.dashboard_page(run)
+    roof, *lines = (ElementTree.fromstring(each) for each in re.findall(r"<svg.*?</svg>", page))
+    expected = [run.rates, [float(each.memory) for each in run.steps], [s.loss for s in run.steps]]
+    units = ("FLOP/s", "FLOP/s", "byte", "")
+    for drawing, values, unit in zip([roof, *lines], [None, *expected], units, strict=True):
+        _, _, width, height = map(float, drawing.get("viewBox").split())
+        frame = drawing.find("path[@class='axis']").get("d")
+        left, bottom, right = map(float, re.findall(r"[\d.]+", frame))
+        texts = [
+            (float(each.get("x")), float(each.get("y")), each.get("text-anchor"), each.text)
+            for each in drawing.findall("text")
+        ]
+        grid = [
+            float(re.findall(r"[\d.]+", each.get("d"))[1])
+            for each in drawing.findall("path[@class='grid']")
+        ]
+        beside = [each for each in texts if each[0] < left]
+        below = sorted(each for each in texts if each[0] >= left and bottom < each[1] < height - 10)
+        assert all(0 < x < width and 10 <= y <= height - 6 for x, y, _, _ in texts)
+        assert [x for x, _, _, _ in texts].count((left + right) / 2) == 1
+        assert {anchor for _, _, anchor, _ in beside} == {"end"}
+        assert [y - at for at, (_, y, _, _) in zip(grid, beside, strict=True)] == [
+            pytest.approx(4, abs=0.11)
+        ] * len(grid)
+        assert all(10 < y - bottom < 20 for _, y, _, _ in below)
+        assert len({(round(x / 20), round(y / 6)) for x, y, _, _ in texts}) == len(texts)
+        assert all(0 < y <= bottom for _, y in points_of(drawing))
+        assert all(left <= x <= right for x, _ in points_of(drawing))
+        amounts = [quantity(text).m_as(unit) for *_, text in beside]
+        if values is None:
+            y_of = scale([(at, math.log10(each)) for at, each in zip(grid, amounts, strict=True)])
+            x_of = scale([(x, math.log10(float(text))) for x, _, _, text in below])
+            circles = [
+                (10 ** x_of(float(each.get("cx"))), 10 ** y_of(float(each.get("cy"))))
+                for each in drawing.findall("circle")
+            ]
+            assert circles == [
+                (pytest.approx(each.flop / each.traffic, rel=0.02), pytest.approx(rate, rel=0.02))
+                for each, rate in zip(run.steps, run.rates, strict=True)
+            ]
+            continue
+        assert 3 <= len(grid) <= 7
+        y_of = scale([*zip(grid, amounts, strict=True)])
+        x_of = scale([(x, float(text)) for x, _, _, text in below])
+        assert [anchor for _, _, anchor, _ in below] == ["start", "end"]
+        assert [y_of(y) for _, y in points_of(drawing)] == pytest.approx(
+            values, abs=0.01 * max(values)
+        )
+        assert [x_of(x) for x, _ in points_of(drawing)] == pytest.approx(
+            [each.number for each in run.steps], abs=0.02
+        )
+        marks = drawing.findall("path[@class='event']")
+        places = [re.findall(r"[\d.]+", each.get("d"))[:2] for each in marks]
+        assert {round(x_of(float(x))) for x, _ in places} == {2}
+        assert {float(y) for _, y in places} == {bottom - 1}
 
 
 def test_the_page_is_in_the_books_colours() -> None:
