@@ -430,7 +430,7 @@ def check_file(
     about
         what the file leaves out, as "on 4 H100, fp8"
     states
-        what nvidia-smi or amd-smi listed of the devices meanwhile, as CSV
+        what nvidia-smi or amd-smi listed of the devices meanwhile
     """
     claims = load(path)
     if len(claims) == 1:
@@ -521,8 +521,8 @@ def check(
     about
         what the claim leaves out, as "on 4 H100, fp8", where a result names no device
     states
-        a file of what nvidia-smi or amd-smi listed of the devices meanwhile, as CSV: what slowed
-        them there explains where the claim lies
+        a file of what nvidia-smi or amd-smi listed of the devices meanwhile: what slowed them there
+        explains where the claim lies
 
     Examples
     --------

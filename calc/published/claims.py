@@ -34,7 +34,7 @@ LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
 TOOLS = (
     "nccl-tests, llama-bench, vLLM's and SGLang's benchmarks, genai-perf, aiperf, guidellm,"
-    " trtllm-bench, Megatron-LM, NeMo and torchtitan"
+    " trtllm-bench, engines of themselves, Megatron-LM, NeMo and torchtitan"
 )
 OF_DEVICES = {"flops", "bandwidth"}  # alone, which need no model
 OF_TRAINING = ("tokens", "flops", "mfu", "step")
@@ -569,16 +569,10 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
         return results
     if events := re.findall(r":::MLLOG (\{.*\})", text):
         return [_of_training_log(events)]
-    rate = re.search(
-        r"(?:Completed t|^T)okens per second *(?:\(inferred\))? *: *([\d.]+)", text, re.M
+    raise InputError(
+        f"{path}: no result of a known benchmark: a server's .json or .jsonl, a .csv of results,"
+        f" what {TOOLS} print, or a log of MLPerf with samples or tokens per second or :::MLLOG"
     )
-    if rate is None:
-        raise InputError(
-            f"{path}: no result of a known benchmark: a server's .json or .jsonl, a .csv of"
-            f" results, what {TOOLS} print, or a log of MLPerf with tokens per second or :::MLLOG"
-        )
-    folders = " ".join(Path(path).resolve().parts[-7:-3]).replace("_", " ")
-    return [({"units": "Tokens/s", "result": rate[1]}, folders)]
 
 
 def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
@@ -603,7 +597,14 @@ def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:
         raise InputError(
             f"{path}: a benchmark's result is one JSON object; got {abbreviated(text)}"
         )
-    return [logs.bench(result) if "avg_ts" in result else result for result in results]
+    return list(map(_named, results))
+
+
+def _named(result: dict[str, Any]) -> dict[str, Any]:
+    """A result by the names of others, where its tool has its own."""
+    if "avg_ts" in result:
+        return logs.bench(result)
+    return logs.one_batch(result) if "median_decode_throughput" in result else result
 
 
 def _rows_of(text: str, path: Path | str) -> list[dict[str, Any]]:
@@ -618,7 +619,7 @@ def _rows_of(text: str, path: Path | str) -> list[dict[str, Any]]:
     for line, row in enumerate(rows, 2):
         if "" in row and "" not in titles:
             raise InputError(f"{path}, row {line}: has more cells than the table has titles")
-    return rows
+    return list(map(_named, rows))
 
 
 def _of_training_log(events: Sequence[str]) -> tuple[dict[str, Any], str]:

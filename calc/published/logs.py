@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -60,7 +60,7 @@ def _blocks(text: str, path: Path | str) -> Iterator[Found]:
     """Lines of a label and a number, of vLLM, SGLang, TensorRT-LLM and their like."""
     for block in re.split(r"(?m)^=+ .*?Benchmark Result.*$|^=+ *\w+ BACKEND *$", text):
         lines = (line.strip(" |=\t").partition(":") for line in block.splitlines())
-        pairs = [(re.sub(r"\s+", " ", label).lower(), value) for label, _, value in lines]
+        pairs = [(re.sub(r"\s+", " ", label.strip()).lower(), value) for label, _, value in lines]
         said: Result = {}
         for label, value in pairs:
             name, word = LABELS.get(label), value.strip()
@@ -78,7 +78,16 @@ def _blocks(text: str, path: Path | str) -> Iterator[Found]:
             said["parallelism"] = f"TP{degrees[0]}, PP{degrees[1]}"
         if (model := words.get("model")) is not None:
             said["model"] = model
-        yield said, ""
+        if "sut name" in words:  # of MLPerf, whose folders name the system and the model
+            rates = (said.get(name) for name in ("output_throughput", "request_throughput"))
+            tokens, requests = rates
+            said |= {"output_len": tokens / requests} if tokens and requests else {}
+        yield said, _folders(path) if "scenario" in words else ""
+
+
+def _folders(path: Path | str) -> str:
+    """The folders in which MLPerf keeps a summary: the system, the model and the scenario."""
+    return " ".join(Path(path).resolve().parts[-7:-3]).replace("_", " ")
 
 
 def _has_figure(said: Mapping[str, Any]) -> bool:
@@ -108,6 +117,10 @@ def metrics(text: str) -> Result | None:
         rows = list(csv.reader(text.splitlines()))
     except csv.Error as error:
         raise InputError(f"a table of metrics is no CSV: {error}") from None
+    return _of_metrics(rows)
+
+
+def _of_metrics(rows: Iterable[Sequence[str]]) -> Result:
     said: Result = {}
     for row in filter(None, rows):
         name = WORDS["metrics"].get(row[0].strip().lower())
@@ -115,6 +128,122 @@ def metrics(text: str) -> Result | None:
             raise InputError(f"a table of metrics has no value of {row[0].strip()}: was it cut?")
         if name is not None:
             said[name] = _value(row[1]) if _is_number(row[1]) else row[1]
+    return said
+
+
+def _boxes(text: str, path: Path | str) -> Iterator[Found]:
+    """Yield the metrics of each box that genai-perf or aiperf draws in a terminal."""
+    tables: list[list[list[str]]] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in re.split("[│┃]", line)[1:-1]]
+        if len(cells) > 1 and cells[1] == "avg":
+            tables.append([])
+        elif tables and len(cells) > 1 and cells[1]:
+            tables[-1].append(cells)
+        elif tables and tables[-1] and len(cells) > 1:  # a label that takes several lines
+            tables[-1][-1][0] += f" {cells[0]}"
+    for table in tables:
+        if _has_figure(said := _of_metrics(table)):
+            yield said, ""
+
+
+def _guidellm(text: str, path: Path | str) -> Iterator[Found]:
+    """The tables that guidellm prints, which have a row for each of its benchmarks."""
+    runs: list[list[Result]] = []
+    for titles, rows in _ruled(text):
+        names = {column: LABELS.get(title) for column, title in enumerate(titles)}
+        benchmarks: list[Result] = [
+            {name: _value(row[column]) for column, name in names.items() if name is not None}
+            for row in rows
+            if all(_is_number(row[column]) for column, name in names.items() if name is not None)
+        ]
+        if not benchmarks or not benchmarks[0]:
+            continue
+        for row in benchmarks:
+            if "max_concurrency" in row:  # a mean, of a server that also waits
+                row["max_concurrency"] = max(row["max_concurrency"], 1.0)
+        last = runs[-1] if runs else []
+        if len(last) == len(benchmarks) and last[0].keys().isdisjoint(benchmarks[0]):
+            runs[-1] = [one | other for one, other in zip(last, benchmarks, strict=True)]
+        else:
+            runs.append(benchmarks)
+    yield from ((said, "") for run in runs for said in run if _has_figure(said))
+
+
+def _ruled(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Yield tables with titles of several lines above a rule, the titles of a column joined."""
+    heads: list[list[str]] = []
+    rows: list[list[str]] | None = None
+    for line in (*(line.strip() for line in text.splitlines()), ""):
+        if "|" not in line or re.fullmatch(r"[|=]+", line):
+            if heads and rows:
+                width = len(heads[-1])
+                lines = [_spread(head) for head in heads if len(head) == width]
+                titles = (" ".join(filter(None, parts)) for parts in zip(*lines, strict=True))
+                yield (
+                    [title.lower() for title in titles],
+                    [row for row in rows if len(row) == width],
+                )
+            heads, rows = [], None
+        elif re.fullmatch(r"[|-]+", line):
+            rows = []
+        else:
+            cells = [cell.strip() for cell in line.split("|")]
+            (heads if rows is None else rows).append(cells[1:-1] if line[0] == "|" else cells)
+
+
+def _spread(cells: Sequence[str]) -> list[str]:
+    """The titles of a line, each above all the columns that it spans."""
+    titles: list[str] = []
+    for cell in cells:
+        titles.append(cell or (titles[-1] if titles else ""))
+    return titles
+
+
+# --- what engines say themselves ---
+
+
+def _steps_of_engines(text: str, path: Path | str) -> Iterator[Found]:
+    """The pace that vLLM's and SGLang's logs give every few seconds, by requests at once.
+
+    A line counts where the one before had as many requests: of others it is of no number of them.
+    """
+    for pattern in (
+        rf"Avg generation throughput: (?P<rate>{NUMBER}) tokens/s, Running: (?P<users>\d+) reqs",
+        rf"Decode batch\b.*?#running-req: (?P<users>\d+),.*?gen throughput \(token/s\): "
+        rf"(?P<rate>{NUMBER})",
+    ):
+        paces: dict[int, list[float]] = {}
+        before = None
+        for match in re.finditer(pattern, text):
+            users, rate = int(match["users"]), _value(match["rate"])
+            if users and rate and users == before:
+                paces.setdefault(users, []).append(rate / users)
+            before = users
+        for users, rates in paces.items():
+            yield {"batch": users, "decode_tokens_per_s_per_user": median(rates)}, ""
+
+
+def _timings(text: str, path: Path | str) -> Iterator[Found]:
+    """Yield the pace of a prompt and of an answer, as llama.cpp and Ollama print them after it."""
+    pace = rf"(?P<tokens>\d+) (?:tokens|runs) *\(.*?(?P<rate>{NUMBER}) tokens per second\)"
+    count = rf"count: +(?P<tokens>\d+) token.*\n.*duration: .*\n.*rate: +(?P<rate>{NUMBER}) tok"
+    for rest in (rf" time = .*?/ +{pace}", rf" {count}"):
+        for match in re.finditer(rf"(?m)\b(?P<prompt>prompt )?eval{rest}", text):
+            kind = ("input_len", "input_tokens_per_s")
+            if match["prompt"] is None:
+                kind = ("output_len", "decode_tokens_per_s")
+            values = (int(match["tokens"]), _value(match["rate"]))
+            yield {"batch": 1, **dict(zip(kind, values, strict=True))}, ""
+
+
+def one_batch(row: Mapping[str, Any]) -> Result:
+    """A row of SGLang's benchmark of one batch: the pace of its prompts, and of a token after."""
+    said = {name: value for name, value in row.items() if not name.endswith("throughput")}
+    said["input_tokens_per_s"] = row.get("prefill_throughput")
+    pace, batch = row.get("median_decode_throughput"), row.get("batch_size")
+    if isinstance(pace, int | float) and isinstance(batch, int | float) and batch:
+        said["decode_tokens_per_s_per_user"] = pace / batch
     return said
 
 
@@ -133,13 +262,13 @@ def bench(row: Mapping[str, Any]) -> Result:
     >>> found["model"], found["input_tokens_per_s"], found["input_len"]
     ('llama 8B Q4_0', 3000.0, 512)
     """
-    file, prompt, answer = row.get("model_filename"), row.get("n_prompt"), row.get("n_gen")
+    file = row.get("model_filename")
+    prompt, answer, depth = (_counted(row.get(name)) for name in ("n_prompt", "n_gen", "n_depth"))
     name = Path(str(file)).name.removesuffix(".gguf") if file else row.get("model_type")
     devices = [part.strip() for part in re.split(r",\s*", str(row.get("gpu_info") or ""))]
     said: Result = {"model": name, "software": "llama.cpp", "batch": 1, "avg_ts": row.get("avg_ts")}
     if devices[0] and len({*devices}) == 1:
         said |= {"device": devices[0], "num_devices": len(devices)}
-    depth = row.get("n_depth") or 0
     if not answer and prompt:
         said |= {"input_len": prompt, "input_tokens_per_s": said.pop("avg_ts")}
     elif answer and not prompt:
@@ -153,9 +282,14 @@ def bench(row: Mapping[str, Any]) -> Result:
     return said
 
 
+def _counted(value: Any) -> Any:
+    """A count of tokens, which a table of text has as text."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
 def _llama_bench(text: str, path: Path | str) -> Iterator[Found]:
     """The table that llama-bench prints, with the devices that it names above."""
-    devices = re.findall(r"(?m)^[ \t]*Device \d+: ([^,\n]+),", text)
+    devices = next(filter(None, (re.findall(words, text) for words in DEVICE_LINES)), [])
     titles: list[str] = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -172,12 +306,19 @@ def _llama_bench(text: str, path: Path | str) -> Iterator[Found]:
                 yield bench(result | {names[kind[1]]: int(kind[2])}), ""
 
 
+DEVICE_LINES = (  # by llama.cpp's backend: CUDA and ROCm, Vulkan, Metal
+    r"(?m)^[ \t]*Device \d+: ([^,\n]+),",
+    r"(?m)\bggml_vulkan: \d+ = ([^|(\n]*[^|(\s])",
+    r"(?m)\bGPU name: +(\S.*?)[ \t]*$",
+)
+
+
 def _with_size(row: Mapping[str, str]) -> str:
     """The model and the format of a row: its family's word, and its size to three digits."""
-    words = re.sub(r" - (\w)\w+$", r"_\1", row["model"])
+    words = re.sub(r" - (\w)\w+$", r"_\1", row["model"].removesuffix(" MoE"))
     family, *others = words.split(" ")
     size = re.match(NUMBER, row.get("params", ""))
-    named = _of_size(family, float(size[0])) if size else None
+    named = _of_size(family.removesuffix("moe"), float(size[0])) if size else None
     return " ".join((named, *others[1:])) if named else words
 
 
@@ -225,8 +366,9 @@ def _nccl(text: str, path: Path | str) -> Iterator[Found]:
 
 
 def _training(text: str, path: Path | str) -> Iterator[Found]:
-    """Steps of Megatron-LM, NeMo and torchtitan, each field by the median of its steps."""
-    for patterns in (STEPS_OF_MEGATRON, STEPS_OF_NEMO, STEPS_OF_TITAN):
+    """Steps of Megatron-LM, Megatron Bridge, NeMo and torchtitan, each field by its median."""
+    medians: Result = {}
+    for patterns in (STEPS_OF_MEGATRON, STEPS_OF_BRIDGE, STEPS_OF_NEMO, STEPS_OF_TITAN):
         first = next(iter(patterns.values()))[0]
         steps = [
             {
@@ -237,9 +379,14 @@ def _training(text: str, path: Path | str) -> Iterator[Found]:
             for line in re.finditer(rf"(?m)^.*{first}\s*{NUMBER}.*$", text)
         ]
         warm = steps[1:] if len(steps) >= WARMED else steps
-        if warm:
-            names = dict.fromkeys(name for step in warm for name in step)
-            yield {name: median(step[name] for step in warm if name in step) for name in names}, ""
+        names = dict.fromkeys(name for step in warm for name in step)
+        medians |= {
+            name: median(step[name] for step in warm if name in step)
+            for name in names
+            if name not in medians
+        }
+    if medians:
+        yield medians, ""
 
 
 STEPS_OF_MEGATRON = {
@@ -247,8 +394,12 @@ STEPS_OF_MEGATRON = {
     "model_tflops_per_gpu": (r"throughput per GPU \(TFLOP/s/GPU\):", 1.0),
     "global_batch_seqs": (r"global batch size:", 1.0),
 }
+STEPS_OF_BRIDGE = {
+    "model_tflops_per_gpu": (r"GPU utilization:", 1.0),
+    "step_s": (r"Step Time ?:", 1.0),
+}
 STEPS_OF_NEMO = {
-    "step_s": (r"train_step_timing in s:", 1.0),
+    "step_s": (r"train_step_timing in s[:=]", 1.0),
     "model_tflops_per_gpu": (r"TFLOPS_per_GPU:", 1.0),
     "global_batch_seqs": (r"global_batch_size:", 1.0),
 }
@@ -261,6 +412,10 @@ TOOLS: tuple[Callable[[str, Path | str], Iterator[Found]], ...] = (
     _nccl,
     _llama_bench,
     _training,
+    _boxes,
+    _guidellm,
     _blocks,
     _vllm_lines,
+    _steps_of_engines,
+    _timings,
 )

@@ -3,6 +3,9 @@
 Published, with their figures, are those of rccl-tests on MI300X, Megatron-LM (but for its first
 line), torchtitan, trtllm-bench, llama-bench in F16, vLLM's block and the table of genai-perf; the
 line of NeMo, vLLM's of latency and throughput and llama-bench's row of Q4_K hold to the form alone.
+Published too are the boxes of genai-perf and aiperf, guidellm's tables, MLPerf's summary, the lines
+of Megatron Bridge and of NeMo's bar, and llama-bench's table by Vulkan; the lines that engines and
+llama.cpp print of themselves, and outlines of nvidia-smi and amd-smi, hold to the form alone.
 Names of fields alone were read in the sources: of aiperf 0.1.1, whose JSON is that of genai-perf,
 of guidellm 0.7.3, and of readings by nvidia-smi and amd-smi, as readers of such files test theirs.
 """
@@ -97,7 +100,115 @@ EP Size:                4
 Request Throughput (req/sec):                     7.3411
 Total Output Throughput (tokens/sec):             7517.2584
 """
+GENAI_PERF_BOX = """
+                              NVIDIA GenAI-Perf | LLM Metrics
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━┳━━━━━━━━┓
+┃                         Statistic ┃    avg ┃    min ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━╇━━━━━━━━┩
+│          Time to first token (ms) │  13.68 │  11.07 │
+│          Inter token latency (ms) │   1.86 │   1.28 │
+│            Output sequence length │ 103.46 │  95.00 │
+│             Input sequence length │ 200.00 │ 200.00 │
+│ Output token throughput (per sec) │ 504.02 │    N/A │
+│      Request throughput (per sec) │   4.87 │    N/A │
+└───────────────────────────────────┴────────┴────────┘
+"""
+AIPERF_BOX = """
+┃         Metric ┃        avg ┃       min ┃
+┡━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━┩
+│  Time to First │  42,612.16 │  2,865.14 │
+│     Token (ms) │            │           │
+│ Time to Second │     117.54 │     92.84 │
+│     Token (ms) │            │           │
+"""
+GUIDELLM_TABLES = """
+Metadata                                     |||| Requests Made  ||| Prompt Tok/Req  ||
+    Benchmark| Start Time| End Time| Duration (s)|  Comp|  Inc|  Err|   Comp|  Inc|  Err
+-------------|-----------|---------|-------------|------|-----|-----|-------|-----|-----
+   throughput|   20:12:13| 20:12:21|          7.7|    30|    0|    0|  512.3|  0.0|  0.0
+================================================================================
+Metadata     | Request Stats         || Out Tok/sec| Tot Tok/sec| TTFT (ms)          ||| ITL (ms)|
+    Benchmark| Per Second| Concurrency|        mean|        mean|  mean| median|    p99| mean|  p99
+-------------|-----------|------------|------------|------------|------|-------|-------|-----|-----
+   throughput|       3.89|       29.65|       996.1|      4979.5| 817.7|  784.0| 1387.9| 26.7| 29.3
+================================================================================
+"""
+GUIDELLM_NEWER = """
+|===========|======|======|=====|=====|
+| Benchmark | TTFT       || ITL      ||
+| Strategy  | ms         || ms       ||
+|           | Mdn  | p95  | Mdn | p95 |
+|-----------|------|------|-----|-----|
+| constant  | 23.2 | 30.9 | 7.8 | 8.0 |
+|===========|======|======|=====|=====|
+|===========|=====|======|=======|======|=======|=======|
+| Benchmark | Requests               |||| Output Tokens ||
+| Strategy  | Per Sec   || Concurrency || Per Sec       ||
+|           | Mdn | Mean | Mdn   | Mean | Mdn   | Mean  |
+|-----------|-----|------|-------|------|-------|-------|
+| constant  | 1.0 | 1.0  | 0.0   | 0.4  | 3.4   | 49.7  |
+|===========|=====|======|=======|======|=======|=======|
+"""
+MLPERF = """
+MLPerf Results Summary
+SUT name : PySUT
+Scenario : Server
+Completed samples per second    : 99.86
+Completed tokens per second: 29522.56
+Scheduled samples per second : 104.15
+Mean First Token latency (ns)               : 963332124
+Mean Time to Output Token (ns)               : 126269215
+"""
+BRIDGE = """
+Step Time : 9.09s GPU utilization: 663.5MODEL_TFLOP/s/GPU
+ [2025-12-22 15:18:33] iteration       50/      50 | elapsed time per iteration (ms): 9089.0 |\
+ global batch size:   512 |
+"""
+NEMO_BAR = (
+    "Epoch 0: : 100%|##| 100/100 [20:15<00:00, reduced_train_loss=6.370, global_step=99.00,"
+    " consumed_samples=12800.0, train_step_timing in s=11.20]\n"
+)
+VLLM_LINE = (
+    "INFO Engine 000: Avg prompt throughput: 10.0 tokens/s, Avg generation throughput: {rate}"
+    " tokens/s, Running: {users} reqs, Waiting: 0 reqs, GPU KV cache usage: 10.2%\n"
+)
+SGLANG_LINE = (
+    "Decode batch. #running-req: 8, #token: 8192, token usage: 0.05, cuda graph: True, gen"
+    " throughput (token/s): 612.0, #queue-req: 0, \n"
+)
 READ: dict[str, tuple[str, dict[str, Any]]] = {
+    "genai-perf in a box": (
+        GENAI_PERF_BOX,
+        {"mean_ttft_ms": 13.68, "mean_tpot_ms": 1.86, "output_len": 103.46}
+        | {"output_throughput": 504.02, "request_throughput": 4.87},
+    ),
+    "aiperf in a box, labels in two lines": (AIPERF_BOX, {"mean_ttft_ms": 42612.16}),
+    "guidellm": (
+        GUIDELLM_TABLES,
+        {"input_len": 512.3, "max_concurrency": 29.65, "output_throughput": 996.1}
+        | {"mean_ttft_ms": 817.7, "mean_tpot_ms": 26.7, "request_throughput": 3.89},
+    ),
+    "guidellm of today": (
+        GUIDELLM_NEWER,
+        {"max_concurrency": 1, "mean_ttft_ms": 23.2, "mean_tpot_ms": 7.8}
+        | {"output_throughput": 49.7, "request_throughput": 1.0},
+    ),
+    "mlperf": (
+        MLPERF,
+        {"output_throughput": 29522.56, "request_throughput": 99.86, "mean_ttft_ns": 963332124}
+        | {"mean_tpot_ns": 126269215, "output_len": 29522.56 / 99.86},
+    ),
+    "mlperf without tokens": (MLPERF.replace("tokens per second", "-"), {"output_len": None}),
+    "megatron bridge": (
+        BRIDGE,
+        {"step_s": 9.089, "model_tflops_per_gpu": 663.5, "global_batch_seqs": 512},
+    ),
+    "nemo's bar": (NEMO_BAR, {"step_s": 11.2}),
+    "vllm's own": (
+        VLLM_LINE.format(rate=40.0, users=8) + VLLM_LINE.format(rate=512.0, users=8),
+        {"batch": 8, "decode_tokens_per_s_per_user": 64.0},
+    ),
+    "sglang's own": (SGLANG_LINE * 2, {"batch": 8, "decode_tokens_per_s_per_user": 76.5}),
     "vllm or sglang": (
         VLLM.format(clients=1, ttft=3345.37, tpot=20.63),
         {"max_concurrency": 1, "output_throughput": 26.84, "mean_ttft_ms": 3345.37},
@@ -135,6 +246,68 @@ def test_what_a_tool_prints_is_read(tool: str, tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text(text, encoding="utf-8")
     [(reading, _)] = load(tmp_path / "run.log")
     assert {name: reading.get(name) for name in fields} == pytest.approx(fields)
+
+
+LLAMA_VULKAN = """ggml_vulkan: Found 1 Vulkan devices:
+ggml_vulkan: 0 = AMD Radeon RX 7900 XTX (RADV NAVI31) (radv) | uma: 0 | fp16: 1 | warp size: 64
+| model                          |      size |   params | backend | ngl | test  |            t/s |
+| ------------------------------ | --------: | -------: | ------- | --: | ----: | -------------: |
+| qwen3moe 30B.A3B Q4_K - Medium | 17.28 GiB |  30.53 B | Vulkan  |  99 | tg128 |   130.3 ± 5.0  |
+| gpt-oss 20B MXFP4 MoE          | 11.27 GiB |  20.91 B | Vulkan  |  99 | tg128 |   120.90 ± 0.3 |
+"""
+
+
+def test_devices_of_other_backends_and_mixtures_are_named(tmp_path: Path) -> None:
+    for words in (LLAMA_VULKAN, LLAMA_VULKAN.replace("ggml_vulkan: 0 =", "GPU name:  ")):
+        rows = list(logs.read(words.replace(" (RADV NAVI31) (radv) | uma", "\n"), "bench.md"))
+        assert [row["model"] for row, _ in rows] == ["qwen-3-30b-a3b Q4_K_M", "gpt-oss-20b MXFP4"]
+        assert {row["device"] for row, _ in rows} == {"AMD Radeon RX 7900 XTX"}
+    (tmp_path / "bench.md").write_text(LLAMA_VULKAN, encoding="utf-8")
+    checks = check_file(tmp_path / "bench.md")
+    assert isinstance(checks, Checks)
+    assert not checks.refused
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prompt eval time =     200.00 ms /   512 tokens (    0.39 ms per token,  2560.00 tokens"
+        " per second)\n       eval time =    2000.00 ms /   128 runs   (   15.63 ms per token,   "
+        " 64.00 tokens per second)\n",
+        "prompt eval count:    512 token(s)\nprompt eval duration: 200ms\nprompt eval rate:    "
+        " 2560.00 tokens/s\neval count:           128 token(s)\neval duration:        2s\neval"
+        " rate:            64.00 tokens/s\n",
+    ],
+)
+def test_the_pace_of_a_prompt_and_of_an_answer_are_two_claims(text: str) -> None:
+    """Lines of llama.cpp, and lines of Ollama."""
+    assert [row for row, _ in logs.read(text, "run.log")] == [
+        {"batch": 1, "input_len": 512, "input_tokens_per_s": 2560.0},
+        {"batch": 1, "output_len": 128, "decode_tokens_per_s": 64.0},
+    ]
+
+
+def test_an_engines_pace_counts_where_as_many_requests_ran_before() -> None:
+    text = "".join(VLLM_LINE.format(rate=rate, users=1) for rate in (800.0, 100.0, 102.0))
+    text = VLLM_LINE.format(rate=900.0, users=8) + text
+    [(pace, _)] = logs.read(text, "serve.log")
+    assert pace == {"batch": 1, "decode_tokens_per_s_per_user": 101.0}
+
+
+def test_one_batch_of_sglang_is_its_prompts_and_a_token_after(tmp_path: Path) -> None:
+    row = {"batch_size": 8, "input_len": 1024, "output_len": 8, "prefill_throughput": 34133.0}
+    row |= {"median_decode_throughput": 1240.0, "overall_throughput": 13760.0}
+    verdict = checked(tmp_path / "run.jsonl", json.dumps(row), "Llama 3.1 8B on one H100")
+    assert verdict.claim.figures == {"input": 34133.0, "user": 155.0}
+    assert verdict.claim.row["batch"] == 8
+
+
+def test_llama_benchs_csv_is_its_json(tmp_path: Path) -> None:
+    titles = "gpu_info,model_filename,n_prompt,n_gen,n_depth,avg_ts\n"
+    row = "NVIDIA GeForce RTX 4090,Llama-3.2-3B-Instruct-Q4_K_M.gguf,512,0,0,15000.5\n"
+    verdict = checked(tmp_path / "bench.csv", titles + row)
+    assert verdict.claim.figures == {"input": 15000.5}
+    assert verdict.claim.row["input_len"] == 512
 
 
 def checked(path: Path, text: str, about: str = "") -> Check:
@@ -372,6 +545,53 @@ Not Active, {heat}
 Not Active, {heat}
 """
 WELL = {"lanes": "16", "power": "912.10 W", "clock": "1965", "heat": "Not Active"}
+TABLE = """
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+|=========================================+========================+======================|
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |                    0 |
+| N/A   66C    P0            698W /  700W |   76543MiB /  81559MiB |    100%      Default |
+|   1  NVIDIA H100 80GB HBM3          On  |   00000000:2B:00.0 Off |                    0 |
+| N/A   36C    P0            120W /  700W |   76543MiB /  81559MiB |     90%      Default |
+"""
+DMON = """
+# gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk
+# Idx      W      C      C      %      %      %      %    MHz    MHz
+    0    397     66      -     10     53      0      0   2619   1410
+    0    399     66      -     22     53      0      0   2619   1400
+"""
+OUTLINE = """
+GPU 00000000:1B:00.0
+    PCI
+        GPU Link Info
+            Link Width
+                Max                       : 16x
+                Current                   : 8x
+    Clocks Event Reasons
+        SW Power Cap                      : Active
+        HW Slowdown                       : Not Active
+            HW Thermal Slowdown           : Active
+    Utilization
+        Gpu                               : 100 %
+    GPU Power Readings
+        Power Draw                        : 349.40 W
+        Current Power Limit               : 350.00 W
+    Clocks
+        SM                                : 1005 MHz
+    Max Clocks
+        SM                                : 1980 MHz
+"""
+AMD_OUTLINE = """GPU: 0
+    USAGE:
+        GFX_ACTIVITY: 99 %
+    POWER:
+        SOCKET_POWER: 745 W
+    CLOCK:
+        GFX_0:
+            CLK: 1050 MHz
+            MAX_CLK: 2100 MHz
+"""
+AMD_JSON = """{"gpu_data": [{"gpu": 0, "usage": {"gfx_activity": {"value": 99, "unit": "%"}},
+"clock": {"gfx_0": {"clk": {"value": 1050, "unit": "MHz"}, "max_clk": {"value": 2100}}}}]}"""
 AMD = """timestamp,gpu,gfx_activity,umc_activity,mm_activity,socket_power,gfx_0_clk,gfx_0_min_clk,\
 gfx_0_max_clk,mem_0_clk,edge,hotspot,mem
 1772939616,0,95,80,N/A,350,{clock},500,2100,901,38,72,65
@@ -393,6 +613,23 @@ gfx_0_max_clk,mem_0_clk,edge,hotspot,mem
         ),
         (AMD.format(clock=1980), []),
         (AMD.format(clock=1050), ["clocks are 50% of the highest under load"]),
+        (AMD_OUTLINE, ["clocks are 50% of the highest under load"]),
+        (AMD_JSON, ["clocks are 50% of the highest under load"]),
+        (TABLE, []),
+        (
+            TABLE.replace("120W", "690W"),
+            ["its limit of power is reached in 2 of 2 readings under load"],
+        ),
+        (DMON, ["devices are busy 16 % of the time: the host or the load keeps them waiting"]),
+        (
+            OUTLINE,
+            [
+                "its limit of power lowers the clock in 1 of 1 readings under load",
+                "heat lowers the clock in 1 of 1 readings under load",
+                "clocks are 51% of the highest under load",
+                "a link of PCIe has 8 of 16 lanes",
+            ],
+        ),
         (
             "index, utilization.gpu [%]\n0, 98 %\n0, 20 %\n0, 5 %\n",
             ["devices are busy 41 % of the time: the host or the load keeps them waiting"],
@@ -476,6 +713,8 @@ def test_states_of_devices_are_told_from_their_limits_on(
         ("a,b\n1,2\n", "no column of power, clocks, links or use"),
         ("", "no column of power"),
         ("index, power.draw [W]\n", "no reading of a device"),
+        ('{"gpu_data": [{"gpu": 0, "usage": "N/A"}]}', "no column of power"),
+        ("GPU: 0\n    USAGE: N/A\n", "no column of power"),
         (NVIDIA.format(**WELL)[:-40], "line 4: has .* of 13 cells: was it cut"),
     ],
 )
