@@ -140,6 +140,9 @@ def test_models_are_found_by_any_spelling() -> None:
     assert models.get("openai/gpt-oss-120b") is models.GPT_OSS_120B
     assert models.get("DeepSeek-R1-0528") is models.DEEPSEEK_V3
     assert models.get("llama3.1-405b") is models.LLAMA_3_405B
+    for key in models.names():  # without its organisation too, as people type it
+        for name in models.also(key):
+            assert models.key_of(name.rpartition("/")[2]) == key
     assert "LLAMA_3_8B" in dir(models)
     with pytest.raises(InputError, match=r"there is no model 'gpt-5'; .*`calc list models` prints"):
         models.get("gpt-5")
@@ -187,6 +190,7 @@ def test_a_name_of_another_model_says_whose_shape_it_takes() -> None:
             ("llama-3.3-70b", "Llama 3.3 70B, in the shape of Llama 3.1 70B"),
             ("GLM-5.3", "GLM-5.3, in the shape of GLM-5.2"),
             ("qwen3.8-27b", "Qwen3.8-27B, in the shape of Qwen3.5 27B"),
+            ("QwQ-32B", "QwQ-32B, in the shape of Qwen 2.5 32B"),
             ("deepseek-v3", "DeepSeek-V3"),
             ("deepseek-ai/DeepSeek-V3", "DeepSeek-V3"),
             ("meta-llama/Meta-Llama-3.1-8B-Instruct", "Llama 3.1 8B"),

@@ -169,8 +169,16 @@ def _spellings() -> dict[str, str]:
     of_so_many = Counter(short.values())
     alone = {squeezed(name): key for key, name in short.items() if of_so_many[name] == 1}
     return alone | spellings(
-        {key: (table["name"], *table.get("also", ())) for key, table in _tables().items()}
+        {
+            key: (table["name"], *(part for also in table.get("also", ()) for part in _parts(also)))
+            for key, table in _tables().items()
+        }
     )
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """An id and what it is within its organisation."""
+    return name, name.rpartition("/")[2]
 
 
 @cache
