@@ -19,9 +19,20 @@ from typing import Any
 import pytest
 
 import calc
-from calc import commands, constants, formats, hardware, machines, models, runs, software, training
+from calc import (
+    commands,
+    constants,
+    formats,
+    hardware,
+    machines,
+    models,
+    runs,
+    software,
+    training,
+    transformer,
+)
 from calc.catalog import grids
-from calc.commands.lookup import KINDS, functions
+from calc.commands.lookup import KINDS, functions, shown
 from calc.commands.options import option_of
 from calc.core.errors import InputError, marked
 from tests.calc.command import Command, Written
@@ -61,7 +72,10 @@ def test_every_command_has_json_and_what_it_is_for() -> None:
     assert all(
         purpose.split()[0] in parser.format_help() for _, purpose in commands.COMMANDS.values()
     )
-    for each in parsers:
+    for (name, (_, purpose)), each in zip(commands.COMMANDS.items(), parsers, strict=True):
+        assert each.prog == f"calc {name}"
+        assert str(each.description).lower() == f"{purpose}.".lower()
+        assert str(each.description)[0].isupper()
         each.add_options()
         options = each._option_string_actions
         assert "--json" in options
@@ -226,6 +240,22 @@ def test_a_model_and_the_run_that_trained_it(command: Command) -> None:
     assert text.startswith("GPT-3 175B (2020)\nlayers ")
     assert "\n\ntraining of GPT-3 175B (2020)\ndevice " in text
     assert "gpt-3-175b" in command.refuses("show gpt-3")
+
+
+def test_a_model_with_latents_is_shown_in_both_forms_of_its_attention(command: Command) -> None:
+    """Expanded as it reads, absorbed as it writes; at the crossing both are as many operations."""
+    for key in models.names():
+        model = models.get(key)
+        has_latents = isinstance(model, models.Transformer) and model.kv_latent is not None
+        assert ("token_at_full_context" in shown(key).facts) == has_latents, key
+    forms = command.facts("show deepseek-v3")["token_at_full_context"]
+    model = models.get("deepseek-v3")
+    # By hand, of 131 072 tokens: 128 + 64 + 128 each head expanded, 2 × 512 + 64 absorbed.
+    weights = transformer.forward_flops(model).m_as("FLOP/token")
+    read, written = (weights + 2 * 61 * 128 * 131_072 * width for width in (320, 1088))
+    assert forms["expanded_as_read"]["value"] == pytest.approx(read, rel=1e-6)
+    assert forms["absorbed_as_written"]["value"] == pytest.approx(written, rel=1e-3)
+    assert 0 < forms["expanded_from_queries"] < 200
 
 
 @pytest.mark.slow

@@ -91,6 +91,9 @@ def test_a_hundred_questions_are_answered_with_a_source() -> None:
         for tool, arguments, path, expected in asked:
             result = await call(tool, arguments)
             answer = result.structured_content
+            (content,) = result.content
+            assert json.loads(content.text) == answer
+            assert "\\u" not in content.text  # a sign costs a letter, not six
             sourced = tool == "search" or answer.get("sources") or answer.get("equation")
             if result.is_error or not sourced or not is_right(at(answer, path), expected):
                 wrong.append((tool, arguments, expected, str(answer)[:200]))
