@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from calc import measure, quantity
+from calc import hardware, measure, quantity
 from calc.commands import main
 from calc.measure import Comparison, Measured, Survey, save, surveying
 from calc.measure.picture import HEIGHT, WIDTH, roofline_lines
@@ -143,3 +143,24 @@ def test_the_picture() -> None:
     assert "ridge 2" in lines[-1]
     slope = [line.index("/") for line in lines[2:HEIGHT] if "/" in line]
     assert slope == sorted(slope, reverse=True)
+
+
+def test_a_picture_is_read_back_by_its_axes() -> None:
+    """Four lines a decade of rate, and four decades of intensity with the ridge in their middle."""
+    for device, dtype in (
+        (measure.accelerator(made_up()), "fp64"),
+        (hardware.get("h100"), "fp8"),
+        (hardware.get("a100"), "tf32"),
+    ):
+        _, *grid, axis, _ = roofline_lines(device, dtype)
+        assert axis == "-" * WIDTH
+        for column in range(WIDTH):
+            decades = 4 * column / (WIDTH - 1) - 2
+            (mark,) = [
+                (line, grid[line][column])
+                for line in range(HEIGHT)
+                if grid[line][column : column + 1] in ("/", "_")
+            ]
+            assert mark[1] == ("/" if decades < 0 else "_")
+            assert abs(mark[0] - 4 * max(0, -decades)) <= 0.5
+        assert {grid[line][WIDTH // 2] for line in range(1, HEIGHT)} == {":"}

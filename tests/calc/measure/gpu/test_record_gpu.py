@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import shutil
@@ -10,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from calc import hardware, machines
+from calc import hardware, machines, measure
 from calc.core.errors import InputError
 from calc.measure.gpu.parts import BRIEF, CONDITIONS, NAMES
 from experiments import record_gpu
 
+GPU = Path(measure.__file__).parent / "gpu"
 TIMES = {"seconds": "1e-3", "spread": "0.01", "repeats": "9", "why": ""}
 CASES: dict[str, dict[str, str]] = {
     "launches": {"way": "a graph", "kernels": "1000", "seconds": "1e-6"},
@@ -121,3 +123,16 @@ def test_what_is_no_record_is_refused(
         (folder / f"{missing}.csv").unlink()
     with pytest.raises((InputError, SystemExit), match=said):
         record_gpu.main([str(folder)])
+
+
+def test_what_a_case_makes_lies_where_it_is_measured() -> None:
+    """A trial on a CPU would not tell: without a device named, an array is made there."""
+    makers = {"arange", "empty", "eye", "full", "linspace", "ones", "rand", "randint", "randn"}
+    for path in (*GPU.rglob("*.py"), *GPU.parents[1].glob("codesign/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name("torch"), attr=name)) if (
+                    name in makers | {"tensor", "zeros"}
+                ):
+                    named = {keyword.arg for keyword in node.keywords}
+                    assert named & {"device", "pin_memory", None}, f"{path.name}:{node.lineno}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from itertools import count
+from itertools import chain as chain_of, count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from calc.measure.latency import chain
 
 torch: Any = pytest.importorskip("torch")
 
-from calc.measure.gpu import Bench, gpu_memory, llama, record, recording  # noqa: E402
+from calc.measure.gpu import Bench, gpu_memory, gpu_power, llama, record, recording  # noqa: E402
 from calc.measure.gpu.gpu_gemms import multiply  # noqa: E402
 from tests.calc.command import Command  # noqa: E402
 
@@ -167,6 +167,25 @@ def test_the_chase_follows_the_table() -> None:
     for _ in range(5):
         at = int(table[at])
     assert int(result) == at
+
+
+def test_power_is_that_of_the_half_of_the_time_that_has_settled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All work runs while a meter is read that tells 50 W first, and then 300 W."""
+    for case in gpu_power.cases(Trial()):
+        readings = chain_of([(50.0, 200.0)] * 2, repeat((300.0, 900.0)))
+        monkeypatch.setattr(gpu_power, "reading", lambda told=readings: next(told))
+        monkeypatch.setattr(gpu_power, "READS", 1e-3)
+        row = case.run()
+        if row["why"]:
+            assert any(row["why"].startswith(each) for each in NOT_HERE), row
+            continue
+        assert (row["watts"], row["clock_mhz"]) == (300, 900)
+        assert row["spread"] == 0
+        idle = case.labels["work"] == "idle"
+        assert idle == (row["runs_per_second"] == "")
+        assert idle or row["seconds"] * row["runs_per_second"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("dtype", ["fp64", "fp32", "bf16", "fp8-e4m3", "int8"])
