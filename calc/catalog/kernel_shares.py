@@ -39,15 +39,15 @@ from __future__ import annotations
 import csv
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from operator import sub
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from calc.core.arrays import Number
+from calc.core.elementwise import by_math, choose, maximum, minimum, place, where
 from calc.core.errors import InputError
 from calc.core.files import read_text
 from calc.core.records import DATA
@@ -245,22 +245,23 @@ class Surface:
             f" {self.rows} rows, half within {self.own.median:.0%}"
         )
 
-    def share(self, length: float, roof: float) -> float:
+    def share(self, length: Number, roof: Number) -> Number:
         """Return the share of the pace of published peaks, for a length and a roof in seconds."""
         lengths = LENGTHS[self.kernel]
-        row, right = _place(math.log2(length) if length > 0 else lengths[0], lengths)
-        microseconds = math.log2(max(roof, 1e-15) * 1e6)
-        column, up = _place(microseconds, ROOFS)
+        positive = where(length > 0, length, 2.0 ** lengths[0])
+        row, right = place(by_math(math.log2, positive), lengths)
+        microseconds = by_math(math.log2, maximum(roof, 1e-15) * 1e6)
+        column, up = place(microseconds, ROOFS)
         width, values = len(ROOFS), self.logarithms
         first, second = row * width + column, (row + 1) * width + column
-        low = values[first] * (1 - up) + values[first + 1] * up
-        high = values[second] * (1 - up) + values[second + 1] * up
-        share = math.exp(low * (1 - right) + high * right)
+        low = choose(values, first) * (1 - up) + choose(values, first + 1) * up
+        high = choose(values, second) * (1 - up) + choose(values, second + 1) * up
+        share = by_math(math.exp, low * (1 - right) + high * right)
         # Shorter than all that was measured, it takes as long as the shortest.
-        return share * 2 ** min(0.0, microseconds - ROOFS[0])
+        return share * by_math(_power_of_two, minimum(0.0, microseconds - ROOFS[0]))
 
-    def time(self, length: float, roof: float) -> float:
-        """Seconds of a kernel whose roof is so many.
+    def time(self, length: Number, roof: Number) -> Number:
+        """Seconds of a kernel whose roof is so many, or of each of several.
 
         >>> surface = surface_of("product", "h100", "vllm", "bf16")
         >>> f"{surface.time(4096, 556e-6) * 1e6:.0f} µs"
@@ -269,10 +270,7 @@ class Surface:
         return roof / self.share(length, roof)
 
 
-def _place(value: float, nodes: Sequence[float]) -> tuple[int, float]:
-    """The node below a value, and how far it is from there to the next; at most at the ends."""
-    below = bisect_right(nodes, value, 1, len(nodes) - 1) - 1
-    return below, min(max((value - nodes[below]) / (nodes[below + 1] - nodes[below]), 0.0), 1.0)
+_power_of_two = partial(pow, 2)
 
 
 def load(path: Path | str = FILE) -> Iterator[Surface]:

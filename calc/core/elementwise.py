@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, lru_cache, wraps
@@ -44,8 +45,8 @@ def where(condition: Truth, yes: Either, no: Either) -> Either:
     return yes if condition else no
 
 
-def choose(words: Sequence[str], index: Any) -> Any:
-    """The word at that place, or an array of them for an array of places."""
+def choose(words: Sequence[str] | Sequence[float], index: Any) -> Any:
+    """The word or number at that place, or an array of them for an array of places."""
     return numpy.array(words)[index] if _is_array(index) else words[index]
 
 
@@ -94,6 +95,36 @@ def of_each(function: Callable[..., float], *numbers: Number) -> Number:
         return function(*points)
     coordinates = (numpy.asarray(coordinate).tolist() for coordinate in points)
     return numpy.array([function(*point) for point in zip(*coordinates, strict=True)])[places]
+
+
+def by_math(function: Callable[..., float], value: Number) -> Number:
+    """A function of `math` of a number or, rounded alike, of each of an array.
+
+    >>> import math, numpy
+    >>> by_math(math.log2, numpy.array([[8, 2]])).tolist()
+    [[3.0, 1.0]]
+    """
+    if not _is_array(value):
+        return function(value)
+    return numpy.array([*map(function, value.ravel().tolist())], float).reshape(value.shape)
+
+
+def place(value: Number, nodes: Sequence[float]) -> tuple[Any, Number]:
+    """The node below a value, and how far it is from there to the next; at most at the ends.
+
+    >>> import numpy
+    >>> place(3, (0, 2, 6, 7))
+    (1, 0.25)
+    >>> [each.tolist() for each in place(numpy.array([-1, 6, 9]), (0, 2, 6, 7))]
+    [[0, 2, 2], [0.0, 0.0, 1.0]]
+    """
+    below: Any
+    if _is_array(value):
+        below = numpy.searchsorted(nodes[1:-1], value, "right")
+    else:
+        below = bisect_right(nodes, value, 1, len(nodes) - 1) - 1
+    start, end = choose(nodes, below), choose(nodes, below + 1)
+    return below, minimum(maximum((value - start) / (end - start), 0.0), 1.0)
 
 
 def kept(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:

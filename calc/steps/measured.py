@@ -27,7 +27,7 @@ from calc.catalog.kernel_shares import Surface
 from calc.catalog.machines import Machine, NotMeasured
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arrays import Number
-from calc.core.elementwise import kept, largest, maximum, minimum, of_each, smallest
+from calc.core.elementwise import kept, largest, maximum, minimum, smallest
 from calc.core.units import Quantity, quantity
 from calc.laws.gemms import START, TILES, gemm_time
 from calc.steps import curves
@@ -456,7 +456,7 @@ class Kernel:
     def _timed(self, rates: Rates) -> Timed:
         if (surface := self.surface(rates)) is not None:
             assert self.measured is not None
-            each = of_each(surface.time, self.measured.length, self.roof(rates, surface))
+            each = surface.time(self.measured.length, self.roof(rates, surface))
             return each * self.launches, (surface,)
         if self.made_of:
             seconds: Number = sum(part._timed(rates)[0] for part in self.made_of)

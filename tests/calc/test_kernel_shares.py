@@ -231,6 +231,15 @@ def test_below_all_that_was_measured_time_is_that_of_the_shortest(
 # --- whose rows ---
 
 
+@pytest.mark.parametrize("kernel", LENGTHS)
+def test_times_of_arrays_are_those_of_their_numbers_to_the_last_digit(kernel: str) -> None:
+    surface = next(each for each in kernel_shares.load() if each.kernel == kernel)
+    lengths = [0.0, *(2.0**power * 1.1 for power in range(-9, 22, 3))]
+    roofs = [0.0, *(1e-6 * 2.0**power * 1.1 for power in range(-6, 16))]
+    times = surface.time(np.array(lengths)[:, None], np.array(roofs))
+    assert times.tolist() == [[surface.time(each, roof) for roof in roofs] for each in lengths]
+
+
 def test_the_version_that_is_asked_for_or_the_newest() -> None:
     newest = kernel_shares.surface_of("product", "h100", "vllm", "bf16")
     assert newest is not None
