@@ -39,10 +39,13 @@ def reads_the_book(item: pytest.Item) -> bool:
 
 
 def turn(item: pytest.Item) -> int:
-    """The readers of pages are first, since one worker renders them while another computes the
-    derivations, whose tests that read a page too come when it is there."""
+    """The file that renders the book is first, since another worker computes the derivations
+    meanwhile; whoever else reads its pages comes when they are there."""
     group = next((mark.args[0] for mark in item.iter_markers("xdist_group")), "")
-    if group in ("pages", "derivations"):
-        late = reads_the_book(item) and group == "derivations"
-        return ["pages", "derivations"].index(group) + late
+    if group == "pages":
+        return 0
+    if reads_the_book(item):
+        return 2
+    if group == "derivations":
+        return 1
     return 3 if item.get_closest_marker("first") else 4

@@ -14,7 +14,7 @@ from tests.workers import ROOT, FilesTogether, group, left_behind
     ("test", "scope"),
     [
         ("tests/book/test_book.py::test_every_chapter_is_listed", "pages"),
-        ("tests/book/test_search.py::test_each_question_has_its_answer_first", "pages"),
+        ("tests/book/test_search.py::test_a_word", "tests/book/test_search.py"),
         ("tests/book/test_published.py::test_a_name_means_one_derivation", "derivations"),
         ("tests/calc/test_energy.py::test_values_by_hand[a::b]", "tests/calc/test_energy.py"),
         ("calc/laws/roofline.py::calc.laws.roofline.attainable", "calc/laws/roofline.py"),

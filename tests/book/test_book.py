@@ -18,7 +18,7 @@ from tests.book.rendered import REPOSITORY
 from tests.rows import each_row
 from tools.ledger.quotes import chapters
 
-pytestmark = pytest.mark.xdist_group("pages")
+pytestmark = pytest.mark.xdist_group("pages")  # whose worker renders the book for all
 
 FIGURES = sorted(
     path.stem

@@ -16,8 +16,6 @@ import calc
 from calc.core.errors import InputError
 from tests.rows import each_row
 
-pytestmark = pytest.mark.xdist_group("pages")
-
 Cards = dict[str, dict[str, Any]]
 SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "\u00a0": " ", "\u202f": ""})
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

@@ -21,8 +21,6 @@ from tests.in_browser import (
     pages_of,
 )
 
-pytestmark = pytest.mark.xdist_group("pages")  # rendered on one worker, while others go on
-
 STOPS = 60  # of Tab, on a chapter
 STOPS_OF_TAB = """body => [...body.querySelectorAll(
     "a[href], button, input, select, textarea, summary, [tabindex]")].filter(

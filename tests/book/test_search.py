@@ -6,14 +6,11 @@ import json
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-import pytest
 from playwright.sync_api import BrowserContext
 
 from figures import live
 from tests.in_browser import open_file
 from tools.pages import search
-
-pytestmark = pytest.mark.xdist_group("pages")  # rendered on one worker, while others go on
 
 PLANNED = {  # a question, and the inputs with which its planner opens
     "does llama 3.1 70b fit on h100": (
