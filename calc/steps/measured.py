@@ -453,7 +453,17 @@ class Kernel:
             timed = _chosen(minimum, timed, self._timed(lesser))
         return timed
 
+    @cached_property
+    def _times(self) -> dict[Rates, Timed]:
+        """Return its times by rates, of which many are held to those of the same devices."""
+        return {}
+
     def _timed(self, rates: Rates) -> Timed:
+        if rates not in self._times:
+            self._times[rates] = self._by(rates)
+        return self._times[rates]
+
+    def _by(self, rates: Rates) -> Timed:
         if (surface := self.surface(rates)) is not None:
             assert self.measured is not None
             each = surface.time(self.measured.length, self.roof(rates, surface))
