@@ -260,7 +260,8 @@ class Rates:
     ) -> tuple[Quantity, Quantity]:
         """Return the rate of memory, and that of products, of attention, or the gap of launches.
 
-        None that is likely alone is above what a device which outdoes this was measured to reach.
+        None is below what a device that this one outdoes was measured to reach, and none that is
+        likely alone above that of one which outdoes this.
         """
         if kind == "attention":
             return self.bandwidth, self._attended(name)
@@ -276,16 +277,8 @@ class Rates:
 
     @cached_property
     def bandwidth(self) -> Quantity:
-        """Return that of the device's memory, as measured.
-
-        None that was measured is below that of a device which this one outdoes, and none that is
-        likely alone is above that of one which outdoes this.
-        """
-        reached = self.machine.memory_reached
-        for lesser in self._outdone:
-            with suppress(NotMeasured):
-                reached = _no_less(reached, lesser.memory_reached)
-        return self._within(reached, lambda more: more.memory_reached)
+        """Return that of the device's memory, as measured."""
+        return self._within("memory", lambda machine: machine.memory_reached)
 
     @cached_property
     def gap(self) -> Quantity:
@@ -297,20 +290,22 @@ class Rates:
         def reached(machine: Machine) -> Quantity:
             return machine.lasting(dtype) if lasting else machine.likely("gemm", dtype)
 
-        return self._within(reached(self.machine), reached)
+        return self._within("gemm", reached)
 
-    def _within(self, rate: Quantity, of: Callable[[Machine], Quantity]) -> Quantity:
-        """Return a rate; one that is likely alone, no larger than what better devices reach."""
+    def _within(self, kind: str, of: Callable[[Machine], Quantity]) -> Quantity:
+        """Return a rate of a kind, no smaller than what lesser devices were measured to reach.
+
+        One that is likely alone is no larger than what better ones were.
+        """
+        rate = of(self.machine)
+        device = self.machine.device
+        for lesser in hardware.outdone(device, device.usual_dtype, machines.measured(kind)):
+            with suppress(NotMeasured):
+                rate = _no_less(rate, of(machines.of(lesser)))
         for more in self._outdoing if machines.is_likely(rate) else ():
             with suppress(NotMeasured):
                 rate = _no_more(rate, of(more))
         return rate
-
-    @cached_property
-    def _outdone(self) -> tuple[Machine, ...]:
-        device = self.machine.device
-        lesser = hardware.outdone(device, device.usual_dtype, machines.measured("memory"))
-        return tuple(map(machines.of, lesser))
 
     @cached_property
     def _outdoing(self) -> tuple[Machine, ...]:
@@ -325,7 +320,7 @@ class Rates:
         def reached(machine: Machine) -> Quantity:
             return machine.attention_reached(direction, software.attention)
 
-        rate = self._within(reached(self.machine), reached)
+        rate = self._within("attention", reached)
         if device.vendor != AMD or device.usual_dtype not in device.dtypes:
             return rate
         own = software.attends_on_amd * device.peak(device.usual_dtype)
@@ -356,7 +351,7 @@ def _with_rows() -> frozenset[str]:
 
 
 def _no_less(own: Quantity, lesser: Quantity) -> Quantity:
-    """Return its bandwidth, or what a device with less of everything was measured to reach."""
+    """Return its rate, or what a device with less of everything was measured to reach."""
     return own if machines.is_likely(lesser) else max(own, lesser)
 
 

@@ -13,6 +13,7 @@ import pytest
 from calc import hardware, machines, software
 from calc.catalog import kernel_shares
 from calc.catalog.hardware import Accelerator
+from calc.catalog.software import UNKNOWN
 from calc.core.errors import InputError
 from calc.published import closed_loops
 from calc.steps.expectation import serving_pass
@@ -27,6 +28,7 @@ MODELS = (
 PROGRAMS = (
     *("vllm", "vllm 0.14", "vllm 0.18", "vllm 0.19", "vllm 0.22", "sglang", "sglang 0.5.6"),
     *("sglang 0.5.9", "tensorrt-llm", "tensorrt-llm 1.2.0rc5", "tensorrt-llm 1.3.0rc10"),
+    *("llama.cpp", "other"),
 )
 LOADS = (
     *(Tokens(batch, context) for batch in (1, 8, 64, 256) for context in (1000, 8000)),
@@ -123,6 +125,19 @@ def test_what_was_measured_stands_before_what_is_likely_of_a_lesser_device() -> 
         assert machines.is_likely(less.machine.likely("gemm", "fp8"))
         assert not machines.is_likely(theirs)
         assert ours <= theirs
+
+
+@pytest.mark.parametrize(
+    ("key", "lesser"), [("h200", "gh200"), ("a100-pcie", "a100-40gb"), ("gb300", "gb200")]
+)
+def test_no_rate_is_below_what_a_lesser_device_was_measured_to_reach(key: str, lesser: str) -> None:
+    more, less = (rates_of(machines.of(hardware.get(one)), UNKNOWN) for one in (key, lesser))
+    asked = [("gemm", "bf16", lasting, False) for lasting in (False, True)]
+    asked += [("attention", way, False, False) for way in ("forward", "backward")]
+    for of in asked:
+        for ours, theirs in zip(more.of_kind(*of), less.of_kind(*of), strict=True):
+            if theirs.provenance is not None and not machines.is_likely(theirs):
+                assert ours >= theirs or ours.dimensionality == {"[time]": 1}, of
 
 
 def test_what_is_taken_instead_of_a_device_s_own_rows_is_said() -> None:
