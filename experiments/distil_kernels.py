@@ -43,6 +43,8 @@ from calc.catalog.kernel_shares import (
     bytes_of_product,
     bytes_of_states,
     stand_ins,
+    waiting_for_weights,
+    without_falls,
 )
 from calc.catalog.software import Software
 from calc.core.arrays import Number
@@ -546,6 +548,12 @@ def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
     return made
 
 
+def as_read(key: Key, logarithms: Numbers) -> Numbers:
+    """A surface as calc reads it, so that its errors are those of what is taken."""
+    flat = waiting_for_weights(key.kernel, key.device, key.format)
+    return np.array(without_falls(logarithms.tolist(), flat))
+
+
 def tells(key: Key, rows: Rows, logarithms: Numbers) -> bool:
     """Return whether a surface of few rows is near them; else a pass over memory is as near."""
     off_by = float(np.median(np.abs(errors(key.kernel, rows, logarithms))))
@@ -743,6 +751,7 @@ def main() -> None:
     rows = dict(measured(arguments.directory))
     fitted = {key: surface(key[0], points) for key, points in rows.items()}
     made = {key: of_key for key, of_key in fitted.items() if tells(key, rows[key], of_key)}
+    made = {key: as_read(key, of_key) for key, of_key in made.items()}
     lines = []
     for key, logarithms in without_host(made).items():
         of = key.kernel, key.program, key.format

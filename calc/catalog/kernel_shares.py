@@ -6,6 +6,8 @@ version; `data/measured/kernel_shares.csv` has a surface of each, over one lengt
 shape and over its roof, distilled by `experiments/distil_kernels.py` from some 24 million rows.
 Between the points of a surface the logarithm of the share is linear; a kernel that is shorter than
 all that was measured takes as long as the shortest, and a longer one has the share of the longest.
+Rows that say that more of them take less time, where all wait for the same weights, are noise or
+another kernel, which takes fewer rows too: `without_falls` puts both in their mean.
 
 Of linear attention there is the delta rule with a decay for each head (Gated DeltaNet), a layer's
 convolution counted in, of versions whose rows hold both kernels: vLLM 0.24, SGLang from 0.5.9 and,
@@ -42,10 +44,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import pairwise
 from operator import sub
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
+from calc.catalog import hardware
 from calc.core.arrays import Number
 from calc.core.elementwise import by_math, choose, maximum, minimum, place, where
 from calc.core.errors import InputError
@@ -167,6 +171,85 @@ def bytes_of_chosen(
     latent, positions, scored = widths
     keys = context * (scored + 4) + chosen * (latent + positions) * kv
     return sequences * (keys + 2 * heads * (2 * latent + positions))
+
+
+WITH_WEIGHTS = ("product", "experts")
+"""Kernels of which one more row reads no more weights: of a product any, of experts one that most
+of them have a token of."""
+WIDE = 6
+"""Widths of a square matrix, over its rows, from which on these move little beside it."""
+
+
+STARTED = 4e-6
+"""Seconds of a roof below which a kernel's own start, a few microseconds, is most of its time."""
+
+
+def bytes_of_weight(format: str) -> float:
+    """Bytes of a number of a product's weights, with their scales, by the name of its format.
+
+    >>> bytes_of_weight("fp8-block"), bytes_of_weight("mxfp4-weights"), bytes_of_weight("bf16")
+    (1.0, 0.53125, 2.0)
+    """
+    if "fp4" in format or "int4" in format:
+        return 0.5625 if format == "nvfp4" else 0.53125
+    return 1.0 if "8" in format else 2.0
+
+
+def waiting_for_weights(kernel: str, device: str, format: str) -> frozenset[int]:
+    """Return the points of a surface up to whose next length a kernel waits for its weights alone.
+
+    Up to the ridge of its device weights take longer to be read than rows to be multiplied, if the
+    matrix is so wide that the rows themselves are little beside it, and the kernel's start too.
+
+    >>> sorted(waiting_for_weights("product", "h100", "bf16"))[:6]
+    [3, 4, 5, 6, 7, 11]
+    """
+    if kernel not in WITH_WEIGHTS:
+        return frozenset()
+    found, rate = hardware.get(device), RATES.get(format, "bf16")
+    peak = found.peak(rate if rate in found.dtypes else found.usual_dtype).m_as("FLOP/s")
+    bandwidth, size = found.memory_bandwidth.m_as("byte/s"), bytes_of_weight(format)
+    lengths, width = LENGTHS[kernel], len(ROOFS)
+    points = set()
+    for row, (first, after) in enumerate(pairwise(lengths)):
+        rows = 2.0**after
+        if first < 0 or rows > peak * size / bandwidth / 2:
+            continue
+        least = max(STARTED, size * (WIDE * rows) ** 2 / bandwidth)
+        points |= {
+            row * width + column for column, roof in enumerate(ROOFS) if 2.0**roof * 1e-6 >= least
+        }
+    return frozenset(points)
+
+
+def without_falls(shares: Sequence[float], flat: frozenset[int]) -> tuple[float, ...]:
+    """Return a surface's logarithms of shares with times that never fall with more work.
+
+    More work is a longer roof and, from the points that are `flat`, more rows of the same roof. A
+    time becomes the mean of the longest with no more work and the shortest with no less: none moves
+    by more than half of what was measured the wrong way round, and no rule moves the farthest less.
+
+    >>> made = without_falls([-1.0] * 8 + [-0.5] * 8, frozenset({7}))
+    >>> [round(share, 2) for share in (*made[6:8], *made[14:])]
+    [-1.0, -0.75, -0.5, -0.75]
+    """
+    width = len(ROOFS)
+    roofs = [roof * math.log(2) for roof in ROOFS] * (len(shares) // width)
+    most = [roof - share for roof, share in zip(roofs, shares, strict=True)]
+    least = list(most)
+    for point in range(len(most)):
+        if point % width:
+            most[point] = max(most[point], most[point - 1])
+        if point - width in flat:
+            most[point] = max(most[point], most[point - width])
+    for point in reversed(range(len(least))):
+        if (point + 1) % width:
+            least[point] = min(least[point], least[point + 1])
+        if point in flat:
+            least[point] = min(least[point], least[point + width])
+    return tuple(
+        roof - (low + high) / 2 for roof, low, high in zip(roofs, least, most, strict=True)
+    )
 
 
 class Measured(Protocol):
@@ -322,8 +405,9 @@ def _surface(cells: list[str], path: Path | str) -> Surface:
             f"{owner}: its time falls by {1 - math.exp(min(rises)):.0%} from point"
             f" {rises.index(min(rises)) + 1} to the next, with more work"
         )
+    risen = without_falls(shares, waiting_for_weights(kernel, device, format))
     return Surface(
-        kernel, device, program, version, format, rows, error_of_table, before, alike, shares
+        kernel, device, program, version, format, rows, error_of_table, before, alike, risen
     )
 
 

@@ -188,11 +188,11 @@ class Plan(Estimate, Told):
       keys and values           1.172 GiB
     batch that fits             373
     first token                 115.0 ms        166.0 ms        124 to 198 ms         compute
-    each token                  4.825 ms        6.779 ms        5.07 to 8.07 ms       memory bandwidth
-    whole answer                1.075 s         1.515 s         1.13 to 1.8 s
-    throughput                  1488 token/s    1056 token/s    887 to 1410 token/s
-    energy of devices           52.92 mJ/token  561.4 mJ/token  380 to 714 mJ/token
-    energy                      52.92 mJ/token  892.8 mJ/token  409 to 1260 mJ/token
+    each token                  4.825 ms        6.776 ms        5.07 to 8.06 ms       memory bandwidth
+    whole answer                1.075 s         1.514 s         1.13 to 1.8 s
+    throughput                  1488 token/s    1057 token/s    888 to 1410 token/s
+    energy of devices           52.92 mJ/token  561.2 mJ/token  380 to 714 mJ/token
+    energy                      52.92 mJ/token  892.4 mJ/token  409 to 1260 mJ/token
     """
 
     @property

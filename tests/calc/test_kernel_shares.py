@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +226,62 @@ def test_below_all_that_was_measured_time_is_that_of_the_shortest(
     roof = min(first, shortest)
     assert FLAT.time(length, roof) == pytest.approx(FLAT.time(length, shortest))
     assert FLAT.time(length, 1.0) * more == pytest.approx(FLAT.time(length, more))
+
+
+def test_more_rows_of_the_same_weights_take_no_less_time() -> None:
+    """Every surface rises, between its points too, up to the ridge of its device."""
+    fell, width, tried = [], len(ROOFS), 0
+    for known in kernel_shares.load():
+        flat = kernel_shares.waiting_for_weights(known.kernel, known.device, known.format)
+        for point in (point for point in sorted(flat) if point + 1 in flat):
+            row, column = divmod(point, width)
+            if column + 1 == width:
+                continue
+            before, after = LENGTHS[known.kernel][row : row + 2]
+            for share in (0.0, 0.6):
+                roof = 2 ** (ROOFS[column] * (1 - share) + ROOFS[column + 1] * share) * 1e-6
+                rows = [2 ** (before + step * (after - before) / 3) for step in range(4)]
+                times = [known.time(row, roof) for row in rows]
+                tried += 1
+                if any(more < less * (1 - 1e-9) for less, more in pairwise(times)):
+                    fell.append((str(known), row, column))
+    assert not fell
+    assert tried > 10_000
+
+
+@given(st.lists(st.floats(-5, 0), min_size=24, max_size=24), st.frozensets(st.integers(0, 15)))
+def test_times_without_falls_are_as_near_as_any_that_do_not_fall(
+    shares: list[float], flat: frozenset[int]
+) -> None:
+    width = len(ROOFS)
+    made = kernel_shares.without_falls(shares, flat)
+    roofs = [roof * math.log(2) for roof in ROOFS] * 3
+    was, now = (
+        [roof - share for roof, share in zip(roofs, each, strict=True)] for each in (shares, made)
+    )
+    beside = [(at, at + 1) for at in range(24) if (at + 1) % width]
+    beside += [(at, at + width) for at in flat]
+    assert all(now[less] <= now[more] + 1e-9 for less, more in beside)
+    reached = {at: {at} for at in range(24)}
+    for less, more in sorted(beside, reverse=True):
+        reached[less] |= reached[more]
+    falls = max(was[less] - was[more] for less in range(24) for more in reached[less])
+    assert max(abs(a - b) for a, b in zip(was, now, strict=True)) == pytest.approx(falls / 2)
+
+
+def test_a_kernel_waits_for_weights_up_to_the_ridge_of_its_device() -> None:
+    def rows(kernel: str, device: str, format: str, roof: int) -> list[int]:
+        """Return the lengths up to whose next one it waits, at a roof of so many microseconds."""
+        column, lengths = ROOFS.index(int(math.log2(roof))), LENGTHS[kernel]
+        flat = kernel_shares.waiting_for_weights(kernel, device, format)
+        return [2**at for row, at in enumerate(lengths) if row * len(ROOFS) + column in flat]
+
+    assert rows("product", "h100", "bf16", 64) == [1, 16, 64, 128]  # its ridge is 295 rows
+    assert rows("product", "t4", "bf16", 4) == [1, 16, 64]  # its weights come slowly
+    assert not rows("product", "h100", "bf16", 1)  # which is less than a start
+    assert rows("product", "a100", "int4-weights", 64) == [1]  # 41 rows
+    assert rows("experts", "h100", "bf16", 64) == [1, 4, 16, 64]
+    assert not rows("caches", "h100", "bf16", 64)
 
 
 # --- whose rows ---
