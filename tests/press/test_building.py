@@ -600,6 +600,21 @@ def test_a_figure_leaves_its_caption_room_on_the_page(write_book: Write) -> None
     assert min(heights) >= margin - 1
 
 
+def test_a_printed_line_of_a_hundred_columns_is_not_broken_on_paper(write_book: Write) -> None:
+    line = "whistle " * 12 + "once"
+    root = write_book(f"# A\n\n```\n{line}\n```\n")
+    render(root)
+    heights = set()
+
+    def take(words: str, matrix: list[float], text_matrix: list[float], *_: object) -> None:
+        if {"whistle", "once"} & {*words.split()}:
+            heights.add(round(matrix[3] * text_matrix[5] + matrix[5], 1))
+
+    for page in PdfReader(root / "_book/A-tiny-book.pdf").pages:
+        page.extract_text(visitor_text=take)
+    assert len(heights) == 1
+
+
 def test_definitions_stand_beside_their_terms_on_paper(write_book: Write) -> None:
     terms = (
         "Latency\n:   The time to the *first* byte.\n\nBandwidth\n:   Bytes.\n\n    In a second.\n"
