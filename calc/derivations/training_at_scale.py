@@ -144,6 +144,36 @@ class HoldsAndSends(Claims):
     ).to("GB") | by_hand("2 * 56 * 3 / 4 * 8192 * 2 * 6144 * 4 byte")
 
 
+class CutMatrices(Claims):
+    """Columns and then rows leave one sum; columns twice gather what lies between them too.
+
+    The feed-forward network of a layer of Llama 3.1 70B in BF16, in the forward pass.
+    """
+
+    devices = HoldsAndSends.devices
+    tokens = 4096
+    vectors = (tokens * LLAMA.width * HoldsAndSends.element).to("MB")
+
+    whole = (
+        LLAMA.parts["feed-forward"] / LLAMA.layers * HoldsAndSends.element / quantity("1 param")
+    ).to("GB") | by_hand("3 * 8192 * 28672 * 2 byte")
+    held = (whole / devices).to("MB") | by_hand("{whole} / 4")
+    between = (tokens * LLAMA.feed_forward_width * HoldsAndSends.element).to("MB") | by_hand(
+        "4096 * 28672 * 2 byte"
+    )
+    summed = collectives.all_reduce_traffic(vectors, devices).to("MB") | by_hand(
+        "2 * 3 / 4 * 4096 * 8192 * 2 byte"
+    )
+    gathered_between = collectives.all_gather_traffic(between, devices).to("MB") | by_hand(
+        "3 / 4 * {between}"
+    )
+    gathered = collectives.all_gather_traffic(vectors, devices).to("MB") | by_hand(
+        "3 / 4 * 4096 * 8192 * 2 byte"
+    )
+    both = (gathered_between + gathered).to("MB") | by_hand("{gathered_between} + {gathered}")
+    ratio = (both / summed).to("") | by_hand("{both} / {summed}")
+
+
 class CutThresholds(Claims):
     """Cuts become communication-bound at the decision table's values, a row for each cut."""
 

@@ -533,6 +533,8 @@ FIGURE_CLAIMS: list[FigureClaim] = [
     ("cache_tiers", "A session is expected back sooner from host memory than from disks, and from either much sooner than by computing",
      lambda v: all(v(f"0 dots green{n} x") < v(f"0 dots blue{n} x") < v(f"0 dots orange{n} x") / 5 for n in ("",
          ".2", ".3"))),
+    ("cut_matrices", "Columns and then rows need one sum, and send less than columns twice",
+     lambda v: v("“# MB”") == v("“columns, then rows: sends # MB”") < v("“columns twice: sends # MB”")),
     ("gain_by_length", "The more the batch fills the arithmetic, the fewer tokens a head should draft",
      lambda v: v("0 line green last y") == v("0 line green most y") and v("0 line orange first y") ==
          v("0 line orange most y")),
