@@ -18,6 +18,7 @@ from calc.core.units import Quantity, QuantityLike, quantity
 
 FILE = DATA / "grids.csv"
 SOURCE = "owid2025carbonintensity"
+PUBLISHED = 2025  # the table; a row says which year its intensity is of
 CHECKED = datetime.date(2026, 11, 24)
 ALSO = {
     "united-kingdom": ("uk", "britain", "great britain"),
@@ -37,7 +38,7 @@ def _stored() -> dict[str, Quantity]:
             title=f"Carbon intensity of the electricity of {row['country']} in {row['year']}",
             kind="measured",
             source=SOURCE,
-            year=int(row["year"]),
+            year=PUBLISHED,
             checked=CHECKED,
             note="A mean of the year, over the life cycle; read in the package codecarbon 3.3.2.",
         )

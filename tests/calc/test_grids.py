@@ -25,6 +25,7 @@ def test_all_grids_are_of_one_year_and_add_up_to_what_was_read() -> None:
     lines = (ROOT / "calc" / "data" / "grids.csv").read_text(encoding="utf-8").splitlines()
     rows = [line.rsplit(",", 3) for line in lines[1:]]
     assert {year for *_, year in rows} == {"2023"}
+    assert {grids.get(key).provenance.year for key in grids.names()} == {2025}, "as its source"
     assert all(len(code) == 3 and code.isupper() for _, code, _, _ in rows)
     assert sum(float(each) for _, _, each, _ in rows) == pytest.approx(28766.248, abs=1e-3)
 
