@@ -26,7 +26,8 @@ STOPS_OF_TAB = """body => [...body.querySelectorAll(
     "a[href], button, input, select, textarea, summary, [tabindex]")].filter(
     part => part.tabIndex >= 0 && part.checkVisibility({visibilityProperty: true})).length"""
 
-# One page of one device, machine, model or module is as another: a change opens every tenth.
+# One page of one device, machine, model or module is as another: a change opens every
+# thirtieth, so one at least of each kind.
 OF_ONE_THING = re.compile(r"reference/(devices|machines|models|calc)/(?!index\.)")
 
 ARTICLE = re.compile(r"<article>(.*)</article>", re.DOTALL)

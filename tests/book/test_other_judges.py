@@ -14,12 +14,11 @@ import pytest
 
 from benchmarks.page_speed import PAGES
 from tests.book.rendered import rendered_book
-from tests.draws import by_night
 from tests.npm import packages
 
 PERFECT = {"accessibility": 100, "best-practices": 100, "seo": 100}
 
-pytestmark = [pytest.mark.xdist_group("live figures"), pytest.mark.slow]  # npm, and a browser
+pytestmark = [pytest.mark.xdist_group("live figures"), pytest.mark.nightly]  # npm, and a browser
 
 
 def judged(judge: Callable[[], Any]) -> Any:
@@ -33,9 +32,8 @@ def judged(judge: Callable[[], Any]) -> Any:
 
 def test_lighthouse_finds_nothing() -> None:
     site = rendered_book()
-    pages = PAGES if by_night() else PAGES[-1:]  # of which the longest table is the glossary's
-    verdicts = judged(lambda: packages.lighthouse(site, pages, ",".join(PERFECT)))
-    assert verdicts.keys() == {*pages}
+    verdicts = judged(lambda: packages.lighthouse(site, PAGES, ",".join(PERFECT)))
+    assert verdicts.keys() == {*PAGES}
     for page, verdict in verdicts.items():
         assert verdict["scores"] == PERFECT, (page, verdict["failed"])
 
