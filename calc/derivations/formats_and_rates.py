@@ -9,7 +9,7 @@ from calc.catalog import kernel_shares
 from calc.catalog.hardware import Accelerator
 from calc.core.units import Quantity, quantity
 from calc.derivations.by_hand import by_hand, row_by_hand
-from calc.derivations.hardware_tables import short_names, surfaces_of_products
+from calc.derivations.hardware_tables import largest_error, short_names, surfaces_of_products
 from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Cell, Row, Rows, approximately, show
 
@@ -103,15 +103,12 @@ class EngineProductTables(Claims):
     many_rows: Rows = tuple(
         _measured_row(key, EngineProducts.many) for key in EngineProducts.keys
     ) | row_by_hand("H100 | ≈ 1400 µs | ≈ 1.5 | ≈ 1.6 | –")
-    worst_error = quantity(
-        max(
-            surface.own.median
-            for key in EngineProducts.keys
-            for form in ("bf16", *EngineProducts.formats)
-            for surface in surfaces_of_products(hardware.get(key), form)
-        ),
-        "",
-    ).to("%") | by_hand("0.176", "the largest of the errors of these surfaces in kernel_shares.csv")
+    worst_error = largest_error(
+        surface
+        for key in EngineProducts.keys
+        for form in ("bf16", *EngineProducts.formats)
+        for surface in surfaces_of_products(hardware.get(key), form)
+    ) | by_hand("0.176", "the largest of the errors of these surfaces in kernel_shares.csv")
     b200_published = hardware.get("b200").peak("fp4") / hardware.get("b200").peak("bf16") | by_hand(
         "9000 / 2250"
     )

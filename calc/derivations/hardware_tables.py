@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from calc import constants, energy, hardware, machines, roofline, training
 from calc.catalog import kernel_shares
@@ -244,6 +244,11 @@ def surfaces_of_products(device: Accelerator, form: str) -> list[kernel_shares.S
         for program in kernel_shares.programs()
     )
     return [surface for surface in surfaces if surface]
+
+
+def largest_error(surfaces: Iterable[kernel_shares.Surface]) -> Quantity:
+    """Return what half of the rows behind a surface are off it at most, of the worst of several."""
+    return quantity(max(surface.own.median for surface in surfaces), "").to("%")
 
 
 def _in_engines(device: Accelerator, form: str, size: int) -> Quantity | None:

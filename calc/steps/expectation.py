@@ -828,7 +828,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
     gathered: Number = 0.0
     for held in layout.held(model):
         state = 2 * held.whole.m_as("param") / layout.pipeline
-        kept = state * where(gathers > 1, 1.0, share)  # sharded weights, or what has changed
+        kept = state * where(layout.shards("weight"), 1.0, share)  # all, or what has changed
         new = state * share
         before = times.get("data", 0.0)
         account.add_messages("data", gathers, "all_gather", kept, held.group, beyond=True)
@@ -845,7 +845,7 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
         due = where(layout.stages_per_device > 1, layout.pipeline, 1)
         once = minimum(1.0, due / microbatches)
         ahead = 1 / (PASSES + (batch.recomputation == "full"))
-        first = minimum(gathered, room * where(gathers > 1, 1.0, ahead * once))
+        first = minimum(gathered, room * where(layout.shards("weight"), 1.0, ahead * once))
         reduced = times["data"] - gathered
         last = minimum(reduced, room * where(reductions > 1, 1.0, (1 - ahead) * once))
         account.hidden += minimum(first + last, room)
