@@ -192,6 +192,7 @@ def _owner(value: Any) -> str:
     return str(value.row_name).partition(".")[0]
 
 
+ROUNDED = 1e-15  # what binary fractions leave of a value that is nought
 CANNOT_BE_READ = (InputError, ArithmeticError, LookupError, PintError)
 
 
@@ -220,7 +221,9 @@ class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
             )
             return f"by hand it is {result}, where calc has {plain}: {wanted} is wanted"
         number = result.m_as(plain.units)
-        close = math.isclose(number, plain.magnitude, rel_tol=FOUR_DIGITS, abs_tol=1e-15)
+        close = math.isclose(
+            number, plain.magnitude, rel_tol=FOUR_DIGITS, abs_tol=0 if number else ROUNDED
+        )
         by_calc = f"by hand it is {result.to(plain.units)}, and by calc {plain}: one is wrong"
         return "" if close else by_calc
 

@@ -724,8 +724,8 @@ FIGURE_CLAIMS: list[FigureClaim] = [
     ("prefill_timelines", "Whole prompts stop the other requests, chunks slow them",
      lambda v: v("0 bar orange size x") > 5 * v("0 bar orange.2 size x")),
     ("published_collectives", "Farthest above it",
-     lambda v: v("0 line purple most y") > max(v(f"0 line {c} most y") for c in ("blue", "blue.2",
-         "blue.3", "green", "green.2", "green.3", "orange", "orange.2", "orange.3", "purple.2"))),
+     lambda v: v("0 line orange.2 most y") > max(v(f"0 line {c} most y") for c in ("blue", "blue.2",
+         "blue.3", "green", "green.2", "green.3", "orange", "orange.3", "purple", "purple.2"))),
     ("rent_or_buy", "A falling curve for each lifetime of a machine that one owns crosses the level line of the rent",
      lambda v: all(v(f"0 line blue{n} first y") > v("0 line orange y") > v(f"0 line blue{n} last y")
          for n in ("", ".2", ".3"))),
