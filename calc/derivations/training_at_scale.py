@@ -158,14 +158,12 @@ class CutMatrices(Claims):
         LLAMA.parts["feed-forward"] / LLAMA.layers * HoldsAndSends.element / quantity("1 param")
     ).to("GB") | by_hand("3 * 8192 * 28672 * 2 byte")
     held = (whole / devices).to("MB") | by_hand("{whole} / 4")
-    between = (tokens * LLAMA.feed_forward_width * HoldsAndSends.element).to("MB") | by_hand(
-        "4096 * 28672 * 2 byte"
-    )
+    _between = (tokens * LLAMA.feed_forward_width * HoldsAndSends.element).to("MB")
     summed = collectives.all_reduce_traffic(vectors, devices).to("MB") | by_hand(
         "2 * 3 / 4 * 4096 * 8192 * 2 byte"
     )
-    gathered_between = collectives.all_gather_traffic(between, devices).to("MB") | by_hand(
-        "3 / 4 * {between}"
+    gathered_between = collectives.all_gather_traffic(_between, devices).to("MB") | by_hand(
+        "3 / 4 * 4096 * 28672 * 2 byte"
     )
     gathered = collectives.all_gather_traffic(vectors, devices).to("MB") | by_hand(
         "3 / 4 * 4096 * 8192 * 2 byte"
