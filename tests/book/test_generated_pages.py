@@ -31,7 +31,7 @@ from tests.rows import each_row
 from tools.ledger.quotes import chapters
 from tools.pages import alt_texts, answers, catalog, changes, indexed, listing, reference, uses
 from tools.pages.equations import tex
-from tools.pages.facts import PEAKS
+from tools.pages.facts import PEAKS, asked_of
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
@@ -118,6 +118,22 @@ def test_every_device_machine_and_model_has_a_page_with_all_that_is_known(
     gpt = wanted["reference/models/gpt-oss-120b.qmd"].replace("\N{NO-BREAK SPACE}", " ")
     assert "#gpt-oss-120b-parameters} | 116.8 billion parameters | computed" in gpt
     assert "Llama 3.3 70B" in wanted["reference/models/llama-3-1-70b.qmd"]
+
+
+def test_each_fact_that_the_search_finds_has_a_row_of_its_own(wanted: dict[str, str]) -> None:
+    things = [
+        *map(hardware.get, (*hardware.names(), *hardware.announced())),
+        *map(machines.get, machines.names()),
+        *map(models.get, models.names()),
+    ]
+    with each_row() as row:
+        for thing in things:
+            with row(thing.key):
+                row_ids = [fact.row for fact in asked_of(thing) if fact.value]
+                assert "" not in row_ids
+                assert len({*row_ids}) == len(row_ids)
+                page = wanted[f"{page_of(thing)}.qmd"]
+                assert [each for each in row_ids if f"#{each}}}" not in page] == []
 
 
 def test_pages_lead_to_one_another_and_to_the_chapters_that_use_them(

@@ -41,6 +41,16 @@ def test_the_number_of_tokens_is_chosen_and_none_gains_more() -> None:
     assert low < drafting.best.gain < high
 
 
+@pytest.mark.parametrize("generated", [2, 300, 20_000])
+def test_a_plan_drafts_in_the_middle_of_its_answers(generated: int) -> None:
+    """Gains are those of the context when half of the answer is written."""
+    asked = {"prompt": 500, "generated": generated, "batch": 2, "weights": "q6_k"}
+    planned = plan("qwen-3-5-27b", "h100", draft="mtp", software="llama.cpp", **asked)
+    told = gains(planned.job, Drafts("mtp"), 2, 500 + generated / 2)
+    assert planned.drafting is not None
+    assert [each.gain for each in planned.drafting.gains] == [each.gain for each in told.gains]
+
+
 def test_what_loses_is_said_to_lose() -> None:
     drafting = plan("qwen-3-5-27b", "apple-m3-ultra", draft="mtp", weights="q6_k", **ASKED).drafting
     assert drafting is not None

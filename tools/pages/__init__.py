@@ -14,7 +14,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def bullets(lines: Iterable[str]) -> str:
-    """A list of sentences, each of which begins with a capital letter."""
+    """A list of sentences, each of which begins with a capital letter.
+
+    >>> print(bullets(["as it is", "So too"]))
+    - As it is
+    - So too
+    """
     return "\n".join(f"- {line[0].upper()}{line[1:]}" for line in lines)
 
 
