@@ -25,7 +25,7 @@ def draw() -> Figure:
     narrow = style.is_narrow()
     figure = style.figure(height=3.5, narrow_height=6.0)
     lines = 2 if narrow else 1
-    right = 15.4 if narrow else 25.8
+    right = 17.2 if narrow else 25.8
     axes = style.diagram(figure, right, 3.2, left=-0.3, bottom=3.2 - 2 * lines * PITCH)
     for way, (name, sent) in enumerate(SENT.items()):
         row = _Row(axes, 0.0, -way * lines * PITCH)
@@ -115,13 +115,14 @@ class _Row:
 
     def message(self, name: str, sent: Quantity) -> None:
         """Draw an arrow with what a device sends."""
-        ends = (self.x - 0.3, self.y), (self.x + 1.8, self.y)
+        wide = 3.0 if style.is_narrow() else 2.1  # what is sent stands under the arrow
+        ends = (self.x - 0.3, self.y), (self.x - 0.3 + wide, self.y)
         style.arrow(self.axes, *ends, color=style.RED)
         look = {"ha": "center", "color": style.RED}
-        middle = self.x + 0.75
+        middle = self.x - 0.3 + wide / 2
         style.note(self.axes, middle, self.y + 0.25, name, va="bottom", **look)
         style.note(self.axes, middle, self.y - 0.3, show(sent, digits=3), va="top", **look)
-        self.x += 2.0
+        self.x += wide - 0.1
 
     def _named(self, name: str, wide: float) -> None:
         style.note(self.axes, self.x + wide / 2, self.y - NAMES_AT, name, ha="center", va="top")
