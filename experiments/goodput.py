@@ -31,8 +31,8 @@ SPREADS = (0.5, 1.0)
 PERCENTILE = 0.99
 MODEL = "llama2-70b-99.9"
 FORMATS = {"fp8": "fp8", "fp4": "nvfp4"}
-"""Of weights, by what a row states. Those of v4.1 state the format that weights began with, FP16,
-in which some would not fit their devices: they are left out."""
+"""Formats of weights, by what a row states. Those of v4.1 state the format that weights began with,
+FP16, in which some would not fit their devices: they are left out."""
 
 
 def compare() -> Iterator[Goodput]:

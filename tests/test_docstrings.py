@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ FRAGMENT = re.compile(
     r"|Its|It|Their|They|Them|All that|(?:All|Both|Each|One|Some) of (?:it|them|these|those)"
     r"|One that)\b"
 )
+REST = re.compile(r"(?:Of|Those|By|The same|Where|When|As|That|For each)\b")
 
 
 def openings() -> Iterator[tuple[str, str, str]]:
@@ -29,6 +31,28 @@ def openings() -> Iterator[tuple[str, str, str]]:
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
                     yield folder, f"{path}:{node.body[0].lineno}", text.partition("\n")[0]
+
+
+def attribute_openings() -> Iterator[tuple[str, str]]:
+    """Yield where each text under a field or a constant stands, and how it begins."""
+    for room in ROOMS:
+        for file in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                body = node.body if isinstance(node, ast.Module | ast.ClassDef) else []
+                for above, text in pairwise(body):
+                    match above, text:
+                        case (
+                            ast.Assign() | ast.AnnAssign(),
+                            ast.Expr(value=ast.Constant(value=str(words))),
+                        ):
+                            yield f"{file.relative_to(ROOT)}:{text.lineno}", words
+
+
+def test_no_text_of_a_field_needs_its_name_to_be_understood() -> None:
+    """A noun or a clause says what a field is, and not the rest of one that its name begins."""
+    openings = dict(attribute_openings())
+    assert len(openings) > 500
+    assert {where: words for where, words in openings.items() if REST.match(words)} == {}
 
 
 def test_no_docstring_opens_with_a_fragment() -> None:

@@ -71,7 +71,7 @@ class Engine(Entry):
     rule: str
     """How it shares out memory: "profiled", "static" or "free"."""
     fraction: str
-    """Its own option for its share of the memory."""
+    """The engine's option for its share of the memory."""
     version: str
     """The version that is meant; the last whose logs were read where none was named."""
     read_to: str
@@ -79,7 +79,7 @@ class Engine(Entry):
     counted_as: str = ""
     """The first version that the data have, of one that came before it."""
     classes: tuple[tuple[float, ...], ...] = ()
-    """Of devices, by their memory in GiB: tokens of a step, and sequences of its graphs."""
+    """Classes of devices by their memory in GiB: tokens of a step, and sequences of its graphs."""
 
     def __getitem__(self, name: str) -> Quantity:
         return self.records[name].quantity

@@ -56,7 +56,7 @@ class Exchange(Crossing):
     rows: int
     """Measured rows that it was distilled from."""
     own: Error
-    """Of these rows, by this curve."""
+    """Error of this curve on the rows that it is fitted to."""
     version_before: Error | None
     device_alike: Error | None
     smallest: int

@@ -38,7 +38,8 @@ WORK = TRAINING, SERVING, FIRST_TOKENS, TOKENS, SPLIT, SPLIT_PROMPTS, DRAFTS = (
     *("tokens of split models", "prompts of split models", "gains of drafts"),
 )
 IMAGES, TOGETHER = "images and videos", "images and videos made together"
-"""Of one device, and of several; `python -m benchmarks.images` writes their own file."""
+"""Kinds of work of one device, and of several; `python -m benchmarks.images` writes their own file.
+"""
 MODELS = ("mixture", "dense")
 FILLED = ("measured", "filled")
 LEVEL = 0.8

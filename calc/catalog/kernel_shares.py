@@ -71,15 +71,15 @@ ALIKE = {
     "b300": "b200",
     "gb300": "gb200",
 }
-"""Of devices, the one whose kernels are held to theirs as though these had not been measured."""
+"""The device whose kernels are held to those of each, as though these had not been measured."""
 SHORTEST = 1e-6
 """Seconds: no kernel takes less, and a benchmark that says so did not wait for it."""
 SPREAD = 2.0
 """The factor by which rows beside a surface may differ from it; all do from one that is wrong."""
 ROUNDING = 0.011
-"""Of the logarithm of a time, by hundredths of that of its share."""
+"""Error of the logarithm of a time whose share has two decimals."""
 ROOFS = (-4, -2, 0, 2, 4, 6, 9, 14)
-"""Of all surfaces: the logarithms to base 2 of roofs in microseconds."""
+"""Logarithms to base 2 of the roofs of all surfaces, in microseconds."""
 LENGTHS = {
     "product": (0, 4, 6, 7, 8, 10, 12, 15),
     "experts": (-7, -4, -2, 0, 2, 4, 6, 8, 10),
@@ -90,7 +90,7 @@ LENGTHS = {
     "states": (0, 4, 7, 10),
     "chunks": (4, 7, 9, 11, 13, 15),
 }
-"""By kernel, the logarithms to base 2 of: rows of a product (m); tokens of an expert; tokens of a
+"""Logarithms to base 2, by kernel, of: rows of a product (m); tokens of an expert; tokens of a
 prompt that attention reads; tokens of the cache of a sequence, all read or few chosen; tokens of a
 prompt that chooses, with those before it; sequences whose states a token changes; tokens of a
 prompt that states read in chunks."""
@@ -268,7 +268,7 @@ class Error(NamedTuple):
     """Error of expectations on measured rows, as two medians: absolute, and signed."""
 
     median: float
-    """Of |measured / expected − 1|."""
+    """Median of the relative errors, without their signs."""
     signed: float
     """The median of measured / expected − 1."""
 
@@ -285,13 +285,13 @@ class Surface:
     rows: int
     """Measured rows that it was distilled from."""
     own: Error
-    """Of these rows, by this surface."""
+    """Error of this surface on the rows that it is fitted to."""
     version_before: Error | None
-    """Of these rows, by that of the version before it."""
+    """Error on these rows of the surface of the version before it."""
     device_alike: Error | None
-    """Of these rows, by that of the device which ALIKE names."""
+    """Error on these rows of the surface of the device which ALIKE names."""
     logarithms: tuple[float, ...] = field(repr=False)
-    """Of the share, the roofs of the first length first."""
+    """Logarithms of the share, the roofs of the first length first."""
     instead_of: str = ""
     """The version for which it stands, since the rows of that contradict all that surround them."""
 

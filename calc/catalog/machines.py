@@ -488,7 +488,7 @@ def of(meant: Machine | Accelerator | Path | str) -> Machine:
 BEFORE = r"(\d+)\s*[x×*]?\s*"
 """How many devices there are, before their name: 8xh100, 8 H100."""
 BEHIND = r"\s*[x×*]\s*(\d+)"
-"""The same behind it: h100x8."""
+"""How many devices there are, behind their name: h100x8."""
 
 
 def counted(text: str) -> tuple[str, int | None]:

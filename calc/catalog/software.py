@@ -117,7 +117,7 @@ class Software(Entry):
     """A pattern of the devices' names on which it serves where nothing is said."""
     records: dict[str, Record] = field(default_factory=dict, repr=False)
     version: str = ""
-    """As its makers number it; the newest that was measured where nothing is said."""
+    """Version as its makers number it; the newest that was measured where nothing is said."""
 
     def __hash__(self) -> int:
         return hash((self.key, self.version))

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO
 from calc.core.errors import InputError, abbreviated
 
 LARGEST_MB = 256
-"""That a file of a person may have; the longest traces and logs that people publish have fewer."""
+"""Megabytes that a person's file may have; the longest traces and logs that people publish have
+fewer."""
 DEEPEST = 50
 """Levels of objects and lists in JSON: no program's results have a tenth of them."""
 CUT = re.compile(r"\.|[eE][+-]?|u[\da-fA-F]{0,4}|I[a-z]*")

@@ -55,7 +55,7 @@ def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
 
 ROOT = Path(__file__).parents[2]  # of `calc`
 HOMES: dict[str, dict[str, str]] = {}
-"""Of each package with a stub: its names, each with the module or the folder that it is from."""
+"""Names of each package with a stub, each with the module or the folder that it is from."""
 
 
 def modules(package: str) -> dict[str, str]:

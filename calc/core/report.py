@@ -32,10 +32,11 @@ from calc.core.units import Quantity
 
 ORIGIN = ("title", "kind", "source", "year", "checked", "note")
 LINES, WIDTH = 20, 100
-"""Of an answer as it is printed."""
+"""Lines and columns of an answer as it is printed."""
 FRAMES = ("polars", "pandas")
 FEWEST_ROWS, FEWEST_OF_FIRST = 3, 8
-"""Of a table, and of the first, which holds the answer, however much is said beside them."""
+"""Fewest rows of a table, and of the first, which holds the answer, however much is said beside
+them."""
 
 
 @dataclass(frozen=True)

@@ -400,10 +400,11 @@ class Head:
 
     name: str
     tokens: float
-    """Of a pass for each sequence, with three drafted, on MT-bench [vllm-eagle-acceptance]."""
+    """Tokens of a pass for each sequence, with three drafted, on MT-bench [vllm-eagle-acceptance].
+    """
     vocabulary: int
     gains: tuple[float, ...]
-    """As measured on one H100 in SGLang, by batch [li2025eagle3]."""
+    """Gains as measured on one H100 in SGLang, by batch [li2025eagle3]."""
 
 
 EAGLE = Head("EAGLE", 2.29, 128_256, (1.40, 1.38, 1.23, 1.02, 0.93, 0.94, 0.88, 0.99, 0.99))

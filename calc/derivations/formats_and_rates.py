@@ -52,7 +52,7 @@ class FormatRatesTable(Claims):
 
 
 BYTES = {"bf16": 2.0, "fp8": 1.0, "fp8-block": 1.0, "nvfp4": 0.5625}
-"""Of a number, of the inputs as of the weights."""
+"""Bytes of a number, of the inputs as of the weights."""
 
 
 def _time(device: Accelerator, form: str, rows: int, side: int) -> Quantity | None:

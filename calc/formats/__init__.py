@@ -142,7 +142,7 @@ STORED = {
     "IQ4_XS": 4.25,
 }
 CACHED = "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL"
-"""Those of files of weights that llama.cpp keeps caches in too."""
+"""Formats of files of weights that llama.cpp keeps caches in too."""
 _STORED = {squeezed(name): name for name in STORED}
 _BY_KEY = {form.key: form for form in SPELLINGS}
 _KNOWN = spellings({form.key: others for form, others in SPELLINGS.items()})
@@ -254,4 +254,4 @@ def _is_name(stated: object) -> TypeGuard[str]:
 
 
 ELEMENT_SIZE = Range(0.0, math.inf, False, "positive and finite", format_or_quantity)
-"""Of a law's argument: it may be given by the name of a format too."""
+"""Range of a law's argument that may be given by the name of a format too."""

@@ -19,7 +19,7 @@ from calc.steps.job import BYTE, Layout
 from calc.steps.splits import Host, Split
 
 Places: TypeAlias = Any
-"""Where each of different layouts stands in an array of them; None where there is one."""
+"""Index of each layout among those that differ; None where there is one."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Capacity:
     """A frozen record of what each device holds at each point of a setup, and of what fits."""
 
     memories: tuple[Memory, ...]
-    """Of each different layout, at its longest context."""
+    """Memory of each different layout, at its longest context."""
     room: Quantity
     """What the program may use of a device."""
     weights: Quantity

@@ -51,7 +51,8 @@ class Curve:
     marked: Point
     label: str
     bands: Sequence[Point] = ()
-    """Of each point, between what 80 % of rows like it would lie, on the vertical axis."""
+    """Band of each point, between whose ends 80 % of rows like it would lie, on the vertical axis.
+    """
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Panel:
     limit: float
     simulated: float | None
     bands: Sequence[Sequence[float]] = ()
-    """The same times where steps are as short, and as long, as 80 % of rows like them."""
+    """Times where steps are as short, and as long, as those of 80 % of rows like them."""
 
 
 def bars(

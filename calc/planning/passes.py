@@ -54,7 +54,7 @@ class Expectation(Results[Quantity]):
     missing: str = ""
     """Which rate was not measured, where one of the passes is not expected."""
     percentiles: Mapping[str, Quantity] = field(default_factory=dict)
-    """Of users, both times at the percentiles of requests: "time_to_first_token_p99"."""
+    """Both times that users see, at the percentiles of requests: "time_to_first_token_p99"."""
 
     def __post_init__(self) -> None:
         fix_fields(self)

@@ -65,7 +65,7 @@ class Setup:
     grid: QuantityLike | None = None
     """A country or what its electricity emits."""
     left_out: frozenset[str] = frozenset()
-    """Of devices, software and dtype those that were chosen here."""
+    """Names among devices, software and dtype that were chosen here."""
     copies: Quantity = ONE
     """Copies of the model, or, where these share out experts, of its attention (DP)."""
     experts: int = 1
@@ -75,8 +75,8 @@ class Setup:
     chosen_by: str = ""
     """The rule by which devices were chosen and cut; "" for the fewest, or as they are said."""
     users: Clients | None = None
-    """Who asks again as soon as an answer is whole, as many as the batch; None where it is read
-    at once."""
+    """Clients who ask again as soon as an answer is whole, as many as the batch; None where it is
+    read at once."""
     called: str = ""
     """What the model that was asked for is called; the name of `model` where it is left out."""
     power_cap: Quantity | None = None

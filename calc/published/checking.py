@@ -145,7 +145,7 @@ class Near:
 
     row: Row
     share: float
-    """Its bound over what was measured."""
+    """Bound of the row over what was measured of it."""
 
     @property
     def rate(self) -> str:
@@ -381,7 +381,8 @@ class Checks(Reported):
     """The claims of a file, with those that cannot be checked and why."""
 
     shares: Mapping[str, float]
-    """Of each claim, its figure that is nearest to its bound over that: above one it cannot be."""
+    """Bound over measured, of the figure of each claim that is nearest to its bound: above one it
+    cannot be."""
     hardest: Mapping[str, Check]
     """The claims that are nearest to their bounds, or beyond them, the furthest first."""
     refused: Mapping[str, str]

@@ -60,7 +60,7 @@ class SumErrors:
     kernel: str = "sums"
     format: str = ""
     own: Error | None = None
-    """It is kept whole."""
+    """None, since the table of sums is kept whole."""
 
 
 Held = Surface | Exchange | SumErrors

@@ -123,9 +123,9 @@ class Cached:
 
     id: str
     share: float
-    """Of all experts, those in memory."""
+    """Share of all experts that are in memory."""
     found: float
-    """Of those that tokens chose."""
+    """Share of the experts that tokens chose which are in memory."""
     source: str
 
     @property

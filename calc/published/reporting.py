@@ -39,7 +39,7 @@ class Summary:
     median_error: float | None
     """The median of |measured / expected − 1|."""
     largest_errors: float | None
-    """Its 90th percentile: nine tenths of the rows are no further off."""
+    """90th percentile of the error: nine tenths of the rows are no further off."""
     signed_error: float | None
     """The median of measured / expected − 1: above zero rows are slower than expected."""
     inside: float | None
@@ -153,7 +153,7 @@ class Agreement(Reported):
 
     comparisons: Sequence[Comparison]
     recorded: Sequence[Table] = ()
-    """Of rows whose comparison takes minutes, as it was stored."""
+    """Tables of rows whose comparison takes minutes, as it was stored."""
 
     @cached_property
     def tables(self) -> list[Table]:

@@ -49,14 +49,14 @@ class CollectiveTime(Answer):
     software: Software | None
     """The program whose own sums count, where some were measured; None for libraries'."""
     lower: Quantity
-    """By published bandwidths and the best algorithm, without any latency: nothing is faster that
-    does no reductions in the switches between the domains."""
+    """Bound by published bandwidths and the best algorithm, without any latency: nothing is faster
+    that does no reductions in the switches between the domains."""
     algorithm: str
     expected: Quantity | None
-    """By the curves that were measured on that machine, or else on the machine with links of its
-    kind that is most like it; None where there is none. `measured` has the curves."""
+    """Time by the curves that were measured on that machine, or else on the machine with links of
+    its kind that is most like it; None where there is none. `measured` has the curves."""
     upper: Quantity | None
-    """By the slowest of these curves: where there is one, the same as what is expected."""
+    """Time by the slowest of these curves: where there is one, the same as what is expected."""
     measured: tuple[Curve, ...] = ()
     """The curves of which the expectation is made; none where it is made of published rates."""
     missing: str = ""

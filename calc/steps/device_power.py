@@ -33,7 +33,7 @@ class Power:
 
     device: Quantity
     rest: Quantity = NOTHING
-    """Of hosts, links and fans; nothing where the machine's power is unpublished."""
+    """Power of hosts, links and fans; nothing where the machine's power is unpublished."""
 
     @property
     def total(self) -> Quantity:

@@ -79,7 +79,7 @@ class Gain:
     drafted: int
     tokens: float
     time: Quantity
-    """Of each token, on average."""
+    """Time of each token, on average."""
     gain: float
 
 

@@ -77,7 +77,7 @@ class Start:
 
     job: Job
     rules: Engine | None
-    """Those of the program; None where none are known of it, of such a device or such a model."""
+    """Rules of the program; None where none are known of it, of such a device or such a model."""
     memory: Quantity | None
     """What programs find of each device's memory, where that is given."""
     utilization: float

@@ -83,12 +83,12 @@ class Made:
     machine: Machine
     program: Software
     rates: tuple[tuple[str, Quantity | Surface], ...] = ()
-    """Those of kernels, each with the kind of these."""
+    """Rates of kernels, each with the kind of these."""
     as_if_dense: bool = False
     said: tuple[tuple[str, Telling], ...] = ()
     """What else parts are made of, put into words where somebody asks."""
     messages: tuple[Message, ...] = ()
-    """Those of arrays of layouts, of which nothing is told."""
+    """Messages of arrays of layouts, of which nothing is told."""
     like: tuple[str, bool] | None = None
     """The work, and whether the model is a mixture, of published rows like it."""
 

@@ -22,9 +22,9 @@ class Way:
     """A frozen record of a change with which a job fits, tried before it is told."""
 
     settings: Mapping[str, object]
-    """By the names of the arguments of `device_memory.fit`."""
+    """Settings by the names of the arguments of `device_memory.fit`."""
     told: str
-    """The same in words, with what then fits."""
+    """The settings in words, with what then fits."""
 
 
 @dataclass(frozen=True)

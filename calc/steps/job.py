@@ -46,9 +46,9 @@ class Held:
     """Parameters of a model, and the devices of a layout that hold the same of them."""
 
     whole: Quantity
-    """Those of the model."""
+    """Parameters of the model."""
     own: Quantity
-    """Those of a device, of the stage with the embedding or with the output."""
+    """Parameters of a device, of the stage with the embedding or with the output."""
     alike: Number
     """Devices that would hold the same."""
     sharing: Number

@@ -63,7 +63,7 @@ class DeviceMemory(Reported):
     """Memory of the fullest device that trains, part by part."""
 
     weights: Quantity
-    """Those of the model, frozen or trained."""
+    """Weights of the model, frozen or trained."""
     gradients: Quantity
     optimizer: Quantity
     """States, and master weights where there are any."""
@@ -75,7 +75,7 @@ class DeviceMemory(Reported):
     loss: Quantity = NOTHING
     """Logits, and what their loss needs."""
     lifetime: str = "accumulated"
-    """Of gradients: one of `GRADIENTS`."""
+    """Lifetime of gradients: one of `GRADIENTS`."""
 
     @property
     def total(self) -> Quantity:

@@ -44,7 +44,7 @@ class Measured:
     """Under which names measured rows of a kernel may stand, and the length they are over."""
 
     kernel: str
-    """Of `kernel_shares.LENGTHS`."""
+    """A kernel of `kernel_shares.LENGTHS`."""
     formats: tuple[str, ...]
     """The nearest first."""
     length: Number
@@ -384,7 +384,7 @@ class Kernel:
     dtype: str = "bf16"
     direction: str = "forward"
     measured: Measured | None = None
-    """Where measured rows of it may stand."""
+    """Tables in which measured rows of it may stand."""
     worked: Quantity | None = None
     """Operations of a launch, as measured rows count them; its own where nothing is said."""
     moved: Quantity | None = None

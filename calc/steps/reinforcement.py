@@ -36,7 +36,7 @@ class RolloutStep(Reported):
     update: Quantity
     """Until the engines have the new weights."""
     tokens: Quantity
-    """Of all answers."""
+    """Tokens of all answers."""
     devices: int
 
     @cached_property

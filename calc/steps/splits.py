@@ -36,7 +36,7 @@ AS_IN = '"96 GB DDR5-5600", "256 GB DDR4-3200 x8" for eight channels, or "96 GB 
 USUAL_CHANNELS = 2
 STREAMED = 32  # tokens of a step from which llama.cpp sends weights instead of vectors
 MAPPED = ", without --no-mmap and --mlock"
-"""Of a file that is larger than memory, and is read from the disk as it is needed."""
+"""Words on a file that is larger than memory, and is read from the disk as it is needed."""
 ALL = 99  # layers on the device, as many as there are, as people write it
 
 
@@ -46,7 +46,7 @@ class Host:
 
     memory: Quantity
     bandwidth: Quantity
-    """As its modules make it, or as measured where that is given."""
+    """Bandwidth as its modules make it, or as measured where that is given."""
     measured: bool = False
     written: str = ""
     ssd: Quantity | None = None

@@ -71,7 +71,7 @@ class Throughput(Answer):
     """Passes of the network, one after the other, for a batch."""
     dtype: str
     kernels: tuple[Kernel, ...]
-    """Of one pass on one device."""
+    """Kernels of one pass on one device."""
     memory: Quantity
     """Weights and tables, on each device."""
     vectors: tuple[Kernel, ...] = ()
@@ -616,7 +616,7 @@ class _Made:
     model: models.Diffusion
     program: Software
     tokens: float
-    """That attend to one another, of one image."""
+    """Tokens of one image that attend to one another."""
 
     @property
     def share(self) -> float:

@@ -28,7 +28,7 @@ from calc.steps.expectation import Missing, Parts, Step, holds_copies, serving_p
 from calc.steps.job import FLOP, NO_WORK, SECOND, TOKEN, TWO_BYTES, Batch, Job, Tokens
 
 NODES = 0.5 - 3**-0.5 / 2, 0.5 + 3**-0.5 / 2
-"""Where on a stretch two points have the mean of any cubic, by Gauss and Legendre."""
+"""Two points of a stretch that have the mean of any cubic, by Gauss and Legendre."""
 
 
 def step(job: Job, load: Tokens | Batch) -> Step:

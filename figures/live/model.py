@@ -145,7 +145,8 @@ class Answer:
     """Answer of a model to its inputs: rows that are drawn, and facts that stand beside them."""
 
     rows: list[tuple[str, Any, float]]
-    """Of a line or a part of a bar its name, then x and y in the units of their axes."""
+    """A row for each point: the name of its line or part of a bar, then x and y in the units of
+    their axes."""
     facts: dict[str, str]
     """The first three are read at a glance."""
     caption: str
@@ -153,7 +154,7 @@ class Answer:
     python: str
     """A program that prints what is read, for who has calc installed."""
     command: str = ""
-    """The same at the command line, where there is a command for it."""
+    """Call at the command line that says the same, where there is a command for it."""
     dots: list[tuple[str, Any, float]] = field(default_factory=list)
     """Places that have a name."""
     levels: list[tuple[str, float]] = field(default_factory=list)

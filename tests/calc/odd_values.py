@@ -22,7 +22,7 @@ from calc.core.law import Range
 from calc.core.public import modules
 
 SEED = int(os.environ.get("BATTERY_SEED", "25"))
-"""Of all that the battery draws; docs/checking-a-change.md says how to draw others."""
+"""Seed of all that the battery draws; docs/checking-a-change.md says how to draw others."""
 
 foreign = pint.UnitRegistry(cache_folder=None)
 

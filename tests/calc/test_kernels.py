@@ -329,7 +329,7 @@ CHOSEN = [
     ("deepseek-v3-2", "dgx-b200", "tensorrt-llm"),
     ("glm-5", "dgx-h200", "sglang"),
 ]
-"""Of whom kernels that choose were measured."""
+"""Models, machines and programs whose kernels that choose were measured."""
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,8 @@ SCHEMES = {
     "w4a16-g32": Scheme("INT4 by 32", "", ("int4-by-32", "int4-g32")),
     "nf4": Scheme("NF4", "", ("bnb", "bnb-4bit", "bitsandbytes", "bnb-nf4")),
 }
-"""By name. Scales that a whole row or tensor of thousands of weights shares are left out."""
+"""Schemes by name. Scales that a whole row or tensor of thousands of weights shares are left out.
+"""
 _SCHEMES = spellings({key: scheme.also for key, scheme in SCHEMES.items()})
 
 SAME = {"w4a16-g32": "w4a16", "fp8-block": "fp8"}
@@ -73,7 +74,7 @@ class Checkpoint(NamedTuple):
     given: Mapping[str, str]
     products: str = ""
     name: str = ""
-    """Of a mixture whose formats are too many to be told."""
+    """Name of a mixture whose formats are too many to be told."""
     released: bool = False
     """Whether it is the model's own release, as the data have it."""
 
@@ -151,9 +152,11 @@ class Mixture(NamedTuple):
 
     rest: str
     value: Callable[[int, int, bool], str] | None = None
-    """Of the matrix of values: by its layer, how many there are, and whether heads share them."""
+    """Format of the matrix of values, by its layer, how many there are, and whether heads share
+    them."""
     down: Callable[[int, int], str] | None = None
-    """Of the second matrix of a feed-forward network."""
+    """Format of the second matrix of a feed-forward network, by its layer and how many there are.
+    """
     output_of_attention: str = ""
     experts: str = ""
 
@@ -210,8 +213,8 @@ MIXTURES = {
     "Q8_0": Mixture("Q8_0"),
     "MXFP4_MOE": Mixture("Q8_0", experts="MXFP4"),
 }
-"""By the name of a file: the rules of llama-quant.cpp [llama-cpp-quantize] without a matrix of
-importance."""
+"""Mixtures by the name of a file: the rules of llama-quant.cpp [llama-cpp-quantize] without a
+matrix of importance."""
 _FILES = spellings(
     dict.fromkeys(MIXTURES, ()) | {"Q3_K_M": ("Q3_K",), "Q4_K_M": ("Q4_K",), "Q5_K_M": ("Q5_K",)}
 )

@@ -21,7 +21,7 @@ class Convolution(NamedTuple):
     kind: str
     height: int
     width: int
-    """Of the result."""
+    """Width of the result."""
     inputs: int
     outputs: int
     """Channels."""
@@ -57,10 +57,10 @@ class Block:
 
     kind: str
     channels: int = 0
-    """Of its result."""
+    """Channels of its result."""
     kernel: tuple[int, int] = (1, 1)
     stride: tuple[int, int] = (1, 1)
-    """Of the first of its repeats; a pooling without any leaves one place."""
+    """Stride of the first of its repeats; a pooling without any leaves one place."""
     repeats: int = 1
     inner: int = 0
     """Channels between the outer convolutions of a bottleneck."""
@@ -111,7 +111,7 @@ class Convolutional(Network):
     height: int
     width: int
     channels: int
-    """Of the input."""
+    """Channels of the input."""
     blocks: tuple[Block, ...]
     biases: bool = False
     """Whether convolutions have biases beside their normalisation."""

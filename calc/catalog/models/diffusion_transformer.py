@@ -46,7 +46,7 @@ class Diffusion(Network):
     """Whether queries and keys are rotated by their places."""
     head_norms: bool = False
     decoder_channels: tuple[int, ...] = ()
-    """Of the autoencoder's decoder: channels of each stage, each of twice the side of the last."""
+    """Channels of each stage of the autoencoder's decoder, each of twice the side of the last."""
     decoder_blocks: int | None = None
     """Blocks of two convolutions in each stage."""
     decoder_spans: int | None = None

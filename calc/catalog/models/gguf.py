@@ -24,7 +24,8 @@ from calc.core.units import quantity
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
 LARGEST_MB = 10_000_000
-"""That a file may have: its weights are passed over, and ten terabytes are more than any has."""
+"""Megabytes that a file may have: its weights are passed over, and ten terabytes are more than any
+has."""
 HEADER = 256 * 2**20
 """Bytes of a header; the longest are of tokenizers of a quarter of a million words."""
 MOST = {"tensors": 100_000, "fields": 10_000, "values of an array": 10_000_000, "dimensions": 4}
@@ -45,7 +46,7 @@ class Type(NamedTuple):
     weights: int
     size: int
     name: str = ""
-    """By which formats know it; "" where they have none, so that its bits are told."""
+    """Name by which formats know it; "" where they have none, so that its bits are told."""
 
 
 TYPES = {

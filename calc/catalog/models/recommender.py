@@ -26,7 +26,7 @@ class Recommender(Network):
     cross_layers: int
     cross_rank: int
     rows: tuple[int, ...]
-    """Of each table."""
+    """Rows of each table."""
     lookups: tuple[int, ...]
     """Rows of each table that a sample reads."""
     bottom_mlp: tuple[int, ...]

@@ -21,8 +21,8 @@ class Release:
     """The formats of a released checkpoint."""
 
     formats: Mapping[str, str]
-    """By one of `GROUPS`, or by the name of a matrix where those of a group differ. In place of one
-    that counts no scales, the bits of a weight with its share of one."""
+    """Formats by one of `GROUPS`, or by the name of a matrix where those of a group differ. In
+    place of one that counts no scales, the bits of a weight with its share of one."""
     products: str = ""
     """What products are computed in too, where a device has it; left out where weights alone are
     in these formats."""

@@ -31,13 +31,13 @@ class Weights:
 
     model: Transformer
     given: Mapping[str, QuantityLike]
-    """By group of `GROUPS`, or by matrix; "others" are what is in none that is named."""
+    """Formats by group of `GROUPS`, or by matrix; "others" are what is in none that is named."""
     argument: str = "weights"
     """What errors call them."""
     products: str = ""
     """What products are computed in, where weights are not widened before."""
     name: str = ""
-    """Of a checkpoint whose formats are too many to be told."""
+    """Name of a checkpoint whose formats are too many to be told."""
     as_released: bool = False
     """Whether they are those of the model's own release."""
     by_name: bool = False

@@ -39,7 +39,7 @@ class Entry:
     curve: tuple[Plan, ...] = ()
     """Plans on the same devices at batches that double, as far as the limits are kept."""
     reason: str = ""
-    """By how much it does not fit, or which limit it cannot keep."""
+    """Reason why it is not planned: by how much it does not fit, or which limit it cannot keep."""
     doubt: str = ""
     """Whether it may fit after all."""
     ways: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ NARROWEST = 1e-3  # below it all lengths are alike
 SMALLEST_BLOCK = 16  # tokens, of which names of blocks are multiples
 LONGEST = 10**7  # tokens, beyond every context: a longer request is a slip of a file
 Line: TypeAlias = tuple[str, Sequence[str], Sequence[object]]
-"""Where a line of a file stands, the titles of its cells, and these."""
+"""A line of a file: its place, the titles of its cells, and these."""
 
 
 @dataclass(frozen=True, eq=False)

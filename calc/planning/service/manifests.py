@@ -59,7 +59,7 @@ class Manifests(Reported):
 
     deployment: Deployment
     platform: str = "manifests"
-    """Of `PLATFORMS`: what reads them."""
+    """The one of `PLATFORMS` that reads them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

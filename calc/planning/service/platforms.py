@@ -14,7 +14,8 @@ from calc.core.errors import InputError
 
 Table = dict[str, object]
 PORT, BEHIND_PROXY = 8000, {"kserve": 8001, "llm-d": 8200}
-"""Where a server listens, and where one that writes does behind the proxy of its pod."""
+"""Ports on which a server listens, and on which one that writes does behind the proxy of its pod.
+"""
 VERSIONS = {  # whose sources were read for the fields
     "kserve": "KServe v0.20.0, serving.kserve.io/v1alpha2",
     "dynamo": "Dynamo 1.3.1, nvidia.com/v1alpha1",
@@ -40,7 +41,7 @@ class Server(NamedTuple):
     replicas: int
     hosts: int
     devices: int
-    """Those of a host."""
+    """Devices of a host."""
     resource: str
     engine: str
     image: str

@@ -51,7 +51,7 @@ class ServicePlan(Answer):
     service: Service
     design: Design
     designs: tuple[Design, ...]
-    """All that were found, the one that is taken first."""
+    """All designs that were found, the one that is taken first."""
     refused: dict[str, str] = field(default_factory=dict)
     """Groups of devices that can serve no request within the limits, and why."""
     given: Mapping[str, object] = field(default_factory=dict)

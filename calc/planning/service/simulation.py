@@ -33,7 +33,7 @@ class Run:
     arrivals: Floats
     first: Floats
     done: Floats
-    """When the last one was."""
+    """Times at which the last token of each was written."""
     answers: Counts
     preempted: int = 0
     """How often a sequence gave up its memory, and was read again."""

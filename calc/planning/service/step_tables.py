@@ -38,13 +38,13 @@ class Steps:
     """
 
     together: Floats
-    """For each number of tokens from 0 on."""
+    """Time for each number of tokens from 0 on."""
     apart: Floats
-    """For each number of sequences from 0 on."""
+    """Time for each number of sequences from 0 on."""
     cached: Floats
-    """For each number of sequences from 0 on: of each position of their caches."""
+    """Time of each cached position, for each number of sequences from 0 on."""
     attended: float
-    """For each position that a token of a prompt looks at, of those of its own prompt."""
+    """Time for each position that a token of a prompt looks at, of those of its own prompt."""
     checked: int = 1
     """Tokens that a pass checks for each sequence: more than one with a draft."""
     written: float = 1.0

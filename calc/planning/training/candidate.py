@@ -29,7 +29,7 @@ class Candidate:
     run: Task
     layout: Layout
     sequences: int
-    """Of a microbatch."""
+    """Sequences of a microbatch."""
     recomputation: str
     memory: DeviceMemory
     step: Step

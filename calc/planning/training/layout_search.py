@@ -49,7 +49,7 @@ class Task:
     devices: int
     length: int
     sequences: int
-    """Of a step, on all devices together."""
+    """Sequences of a step, on all devices together."""
     recomputations: tuple[str, ...]
     recipe: Recipe
     usable: float
@@ -91,7 +91,7 @@ class Cuts:
     run: Task
     layout: Layout
     sequences: Counts
-    """Of a microbatch."""
+    """Sequences of a microbatch."""
     recomputation: str
     memory: DeviceMemory
     """What the fullest device holds."""

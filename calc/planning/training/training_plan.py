@@ -61,7 +61,7 @@ class TrainingPlan(Answer):
     searched: int
     """Legal layouts."""
     cuts: tuple[Cuts, ...]
-    """Those of them that fit, by what they recompute."""
+    """Cuts that fit, by what they recompute."""
     price: Quantity | None
     device_time_between_failures: Quantity
     storage_bandwidth: Quantity
