@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -27,16 +26,7 @@ from press.running import scripts
 from press.writing.output import Output
 from tests.draws import of_a_kind
 from tests.page_texts import page_texts
-from tests.press.tiny_book import (
-    REPOSITORY,
-    SETTINGS,
-    Write,
-    press,
-    printed,
-    search_entries,
-    started,
-    wait_for,
-)
+from tests.press.tiny_book import REPOSITORY, SETTINGS, Write, press, printed, search_entries
 
 IN_PROJECT = SETTINGS.replace("type: book", "type: book\n  execute-dir: project")
 
@@ -227,8 +217,8 @@ def test_a_change_of_any_file_that_a_cell_read_is_published(
     path.parent.mkdir(exist_ok=True)
     for content in ("# B", "# Bee"):
         path.write_text(content)
-        assert press("render", root).stdout.startswith("Rendered")
-        assert press("render", root).stdout.startswith("Nothing has changed")
+        assert render(root).startswith("Rendered")
+        assert render(root).startswith("Nothing has changed")
         assert f"It is {len(content)}." in text(root)
     assert runs(root) == 2
 
@@ -292,27 +282,6 @@ def test_a_build_that_fails_late_leaves_the_last_good_book(
     assert not list(root.glob("._book*"))
 
 
-@pytest.mark.slow
-def test_a_killed_build_leaves_the_last_good_book_and_the_next_one_works(
-    write_book: Write, tmp_path: Path
-) -> None:
-    root = write_book("# A\n\nGood.\n")
-    render(root)
-    before = files_below(root / "_book")
-    begun = tmp_path / "begun"
-    code = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(600)"
-    write_book(f"# A\n\n```{{python}}\n{code}\n```\n")
-    with started("render", root) as building:
-        (root / "._book.new").mkdir()  # as if it had been killed while it wrote
-        wait_for(begun.exists)
-        building.kill()
-    assert files_below(root / "_book") == before
-    write_book("# A\n\nBetter.\n")
-    render(root)
-    assert "Better." in text(root)
-    assert not list(root.glob("._book*"))
-
-
 def test_a_folder_that_an_interrupt_removed_stays_away(write_book: Write) -> None:
     """Whoever still writes pages then makes no folder that no later build would know as its own."""
     root = write_book("# A\n")
@@ -331,21 +300,6 @@ def test_a_folder_that_an_interrupt_removed_stays_away(write_book: Write) -> Non
     assert not output.new.exists()
 
 
-@pytest.mark.parametrize(
-    ("index", "settings"), [("# A\n\nSee @fig-none.\n", SETTINGS), ("# A\n", "project: [")]
-)
-def test_a_half_done_swap_is_mended_even_if_the_book_is_broken(
-    index: str, settings: str, write_book: Write
-) -> None:
-    root = write_book("# A\n\nGood.\n")
-    render(root)
-    (root / "_book").rename(root / "._book.old")
-    write_book(index, settings=settings)
-    with pytest.raises(BookError):
-        render(root)
-    assert "Good." in text(root)
-
-
 def test_git_does_not_see_a_build_in_the_making(tmp_path: Path) -> None:
     shutil.copyfile(REPOSITORY / ".gitignore", tmp_path / ".gitignore")
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
@@ -354,22 +308,6 @@ def test_git_does_not_see_a_build_in_the_making(tmp_path: Path) -> None:
         ["git", "-C", tmp_path, "check-ignore", *names], capture_output=True, text=True, check=True
     )
     assert seen.stdout.split() == names
-
-
-@pytest.mark.slow
-def test_the_second_of_two_builds_waits_and_says_so(write_book: Write) -> None:
-    root = write_book("# A\n\n```{python}\nimport time\ntime.sleep(2)\n```\n")
-    command = [sys.executable, "-m", "press", "render", str(root)]
-    first = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
-    lock = root / ".press-cache" / "lock"
-    while not lock.exists():
-        time.sleep(0.02)
-    time.sleep(0.2)
-    second = press("render", root)
-    assert first.wait() == 0
-    assert second.returncode == 0
-    assert second.stderr == "Another build of this book is running; waiting for it.\n"
-    assert second.stdout == "Nothing has changed: _book is up to date.\n"
 
 
 def without_root_power() -> None:
@@ -648,20 +586,20 @@ def test_a_build_of_all_formats_stands_for_one(write_book: Write) -> None:
     assert render(root).startswith("Rendered"), "the PDF is of yesterday"
 
 
-@pytest.mark.slow
 def test_one_format_alone(write_book: Write) -> None:
     root = write_book("# A\n")
     assert press("render", "--to", "pdf", root).returncode == 0
     assert list(files_below(root / "_book")) == ["A-tiny-book.pdf"]
     shutil.rmtree(root / "_book")
-    assert press("render", "--to", "html", root).returncode == 0
+    render(root, "html")
     assert not list((root / "_book").glob("*.pdf"))
     assert ".pdf" not in (root / "_book/index.html").read_text()
     inner = "::: {.callout-note}\n```{python}\n1 / 0\n```\n`{python} 1 / 0`\n:::\n"
     write_book(f'# A\n\n::: {{.content-visible when-format="typst"}}\n{inner}:::\n\nFor all.\n')
-    assert press("render", "--to", "html", root).returncode == 0  # runs nothing for the PDF
+    render(root, "html")  # runs nothing for the PDF
     assert "For all." in (root / "_book/index.html").read_text()
-    assert "ZeroDivisionError" in press("render", "--to", "pdf", root).stderr
+    with pytest.raises(BookError, match="ZeroDivisionError"):
+        render(root, "typst")
 
 
 def test_the_cache_forgets_what_no_chapter_uses(tmp_path: Path, write_book: Write) -> None:
