@@ -466,6 +466,8 @@ def _field(table: Mapping[str, Any], name: str, least: float = 1 / MOST) -> floa
         number = math.nan
     if not least <= number < MOST:
         need = "above 0" if least < 1 else f"from {least:g} on"
+        if 0 < number < 1 / MOST or number >= MOST:
+            need = f"between {1 / MOST:g} and {MOST:g}"
         raise InputError(
             f"{name} must be a number {need}; got {abbreviated(value)}", argument=name, given=value
         )

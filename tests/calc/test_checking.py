@@ -234,6 +234,10 @@ def test_what_would_do_all_the_same_is_said() -> None:
             {"device": "h100", "output_throughput": "fast"},
             "output_throughput must be a number above 0",
         ),
+        (
+            {"device": "h100", "output_throughput": 1e-308},
+            "output_throughput must be a number between 1e-100 and 1e\\+100; got 1e-308",
+        ),
         ("all-reduce of 16 MB on one H100 in 20 µs", "one device alone sends nothing"),
         ("Llama 3.1 8B on one H100, fast", "understood was model llama-3-1-8b, device h100"),
     ],

@@ -50,6 +50,30 @@ def predicted(name: str) -> Comparison:
 # --- rows ---
 
 
+SHARED_BY_COPIES = {  # 1 the optimizer, 2 gradients as well, 3 weights as well, by how rows say it
+    "FSDP FULL_SHARD, MP mode DEFAULT": 3,
+    "FSDP SHARD_GRAD_OP, MP mode DEFAULT": 2,  # PyTorch: weights stay whole until the backward pass
+    "TP8 CP1 PP16 DP128 (FSDP)": 2,  # Llama 3: none is gathered again for each microbatch
+    "TP8 CP1 PP16 DP64 (FSDP)": 2,
+    "FSDP8 TP1 PP1 CP1 EP1": 3,
+    "FSDP0 TP2 PP8 CP1 VP4 EP32": 1,
+    "FSDP0 TP1 PP2 CP1 VP24 EP8": 1,
+}
+
+
+def test_copies_share_what_their_row_says() -> None:
+    """Each of these ways stands in rows, and a row with pipelines shares no weights."""
+    said = {}
+    for row in published.rows("training"):
+        try:
+            layout = training_rows.layout_of(row)
+        except InputError:
+            continue
+        said[str(row["parallelism"])] = layout.sharding
+        assert layout.sharding < 3 or layout.pipeline == 1, row.id
+    assert {way: said[way] for way in SHARED_BY_COPIES} == SHARED_BY_COPIES
+
+
 def test_every_row_of_every_group_is_read() -> None:
     assert Counter(row.group for row in published.rows()) == COUNTS
     names = [row.id for row in published.rows()]

@@ -355,6 +355,16 @@ def test_a_missing_citation_key_is_named(write_book: Write) -> None:
     assert refusal(root) == ["index.qmd:3: the citation @nobody is not in s.bib."]
 
 
+@pytest.mark.parametrize("text", ["# A\n\nOf [@knuth].\n", "# A\n\nOf [@knuth; @two].\n\n[@two]\n"])
+def test_citations_that_no_page_lists_are_refused_at_the_first(
+    text: str, write_book: Write
+) -> None:
+    bib = "@book{knuth, title={T}, year={1984}}\n@book{two, title={U}, year={1985}}"
+    root = write_book(text, {"s.bib": bib}, SETTINGS + "bibliography: s.bib\n")
+    why = "needs a page that holds `::: {#refs}` and `:::` to list it."
+    assert refusal(root) == [f"index.qmd:3: the citation @knuth {why}"]
+
+
 def test_a_reference_before_a_citation_is_refused_once(write_book: Write) -> None:
     text = "# A\n\n## B {#sec-b}\n\nSee @sec-b [@knuth].\n\n::: {#refs}\n:::\n"
     bib = "@book{knuth, title={T}, author={Knuth, D.}, year={1984}}"
