@@ -62,7 +62,7 @@ SHARED_BY_COPIES = {  # 1 the optimizer, 2 gradients as well, 3 weights as well,
 
 
 def test_copies_share_what_their_row_says() -> None:
-    """Each of these ways stands in rows, and a row with pipelines shares no weights."""
+    """A row with pipelines shares no weights, and each of these ways stands in rows."""
     said = {}
     for row in published.rows("training"):
         try:
