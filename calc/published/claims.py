@@ -42,7 +42,7 @@ OF_MESSAGES = {"busbw", "time"}
 SCALE = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 SCALE |= {"M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15, "G": 1e9, "K": 1e3, "": 1.0}
 NUMBER = r"(\d+(?:\.\d+)?)\s?((?-i:[kKMBT])(?![A-Za-z])|thousand|million|billion|trillion)?"
-NEGATIVE = re.compile(r"(?:^|\s)[-\u2212]$")  # what stands before a number that is
+NEGATIVE = re.compile(r"(?:^|[\s=:(])[-\u2212]$")  # what stands before a number that is
 SECOND = r"(?:/|\bper\b|\ba\b)\s*(?:s|sec|second)\b"
 PATTERNS = {  # of figures in a clause
     "rate": rf"{NUMBER}[\s-]*(?:\w+\s+)?(?:tokens?|toks?|t)\s*{SECOND}|{NUMBER}\s*tps\b",
@@ -416,6 +416,9 @@ def _count(clause: str, said: dict[str, Any], has_prompt: bool) -> str:
         number, word = (match, waiting) if is_number else (waiting, match)
         name = word.lastgroup or ""
         name = "seq_len" if name == "batch" and "batch" in said else name
+        minus = "-" if NEGATIVE.search(clause[: number.start()]) else ""
+        if minus or _number(number) < 1:
+            raise InputError(f"{word[0]}: a count is from 1 on; got {minus}{number[1]}")
         said.setdefault(name, _number(number))
         left = _without(_without(left, match), waiting)
         waiting = None

@@ -234,6 +234,11 @@ def test_what_would_do_all_the_same_is_said() -> None:
             {"device": "h100", "output_throughput": "fast"},
             "output_throughput must be a number above 0",
         ),
+        *(
+            (f"Llama 3.1 8B on one H100: 5 token/s, {count}", "a count is from 1 on; got -?[05]")
+            for count in ("-5 users", "\u22125 clients", "0 users", "batch=-5", "prompts of -5")
+        ),
+        ("Llama 3.1 8B on one H100 (-5 users): 5 token/s", "users: a count is from 1 on; got -5"),
         (
             {"device": "h100", "output_throughput": 1e-308},
             "output_throughput must be a number between 1e-100 and 1e\\+100; got 1e-308",
