@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
@@ -200,8 +201,9 @@ class Machine(Recorded):
     def likely(self, kind: str, name: str) -> Quantity:
         """A measured rate; where there is none, the usual share of the published peak.
 
-        That share is the median of what other machines reached of theirs: of the same vendor's
-        where three of these were measured. Of a peak that is not published nothing is likely.
+        That share is the median of what other machines reached of theirs: of those with the same
+        processors, else of the same vendor's where three of these were measured.
+        Of a peak that is not published nothing is likely.
 
         >>> rate = get("rtx-5090-2").likely("gemm", "bf16")
         >>> print(rate, rate.provenance.kind)
@@ -334,6 +336,7 @@ def _hosted(card: Machine) -> Machine:
 
 
 FEWEST = 3  # machines of a vendor whose median share is its own
+SAME = 0.01  # by which the peaks of one processor differ at most where processors are the same
 LIKELY = ".likely."  # in the key of a rate that is such a share
 
 
@@ -355,7 +358,8 @@ def _likely(machine: Machine, kind: str, name: str) -> Quantity:
         return machine.reached(kind, name)  # which says that it was not measured
     vendor = machine.device.vendor
     same = {key: share for key, share in shares.items() if _get(key).device.vendor == vendor}
-    taken = same if len(same) >= FEWEST else shares
+    alike = {key: share for key, share in same.items() if _is_alike(_get(key), machine)}
+    taken = alike or (same if len(same) >= FEWEST else shares)
     share = median(taken.values())
     said = next(iter(machine.device.records.values())).provenance
     provenance = Provenance(
@@ -365,11 +369,29 @@ def _likely(machine: Machine, kind: str, name: str) -> Quantity:
         source=said.source,
         year=None,
         checked=said.checked,
-        note=f"{share:.0%} of the published peak, the median of {len(taken)} machines.",
+        note=f"{share:.0%} of the published peak, {_whose(alike, len(taken))}.",
     )
     rate = share * peak
     rate.provenance = provenance
     return rate
+
+
+def _is_alike(one: Machine, other: Machine) -> bool:
+    """Return whether devices of a vendor have the same processors, which some sell by fewer."""
+    each = [
+        machine.device.peak(machine.device.usual_dtype) / machine.device.units
+        for machine in (one, other)
+        if machine.device.publishes("units")
+    ]
+    return len(each) > 1 and abs((each[0] / each[1]).m_as("") - 1) < SAME
+
+
+def _whose(alike: Collection[str], count: int) -> str:
+    """Return in words whose share is taken: that of one machine, or the median of several."""
+    if not alike:
+        return f"the median of {count} machines"
+    those = "that of one" if count == 1 else f"the median of {count}"
+    return f"{those} with the same processors"
 
 
 @cache

@@ -375,6 +375,28 @@ def test_a_rate_that_was_not_measured_is_a_share_that_says_of_whom() -> None:
     assert measured.likely("gemm", "bf16") == measured.reached("gemm", "bf16")
 
 
+def test_a_likely_rate_is_the_share_of_devices_with_the_same_processors() -> None:
+    """An MI325X is an MI300X with faster memory, an MI300A one with three quarters of it."""
+    mi300x = machines.get("mi300x-8")
+    for key, kind, name in (
+        ("mi325x-8", "gemm", "fp8"),
+        ("mi325x-8", "memory", "copy"),
+        ("mi300a", "gemm", "fp8"),
+    ):
+        machine = machines.of(hardware.get("mi300a")) if key == "mi300a" else machines.get(key)
+        rate = machine.likely(kind, name)
+        assert rate.provenance is not None
+        assert "that of one with the same processors" in rate.provenance.note
+        if kind == "memory":
+            peaks = machine.device.memory_bandwidth, mi300x.device.memory_bandwidth
+        else:
+            peaks = machine.device.peak(name), mi300x.device.peak(name)
+        assert rate / peaks[0] == pytest.approx((mi300x.reached(kind, name) / peaks[1]).m_as(""))
+    other = machines.of(hardware.get("h100-pcie")).likely("gemm", "bf16")  # of a slower clock
+    assert other.provenance is not None
+    assert "the median of" in other.provenance.note
+
+
 # --- engines' sums ---
 
 
