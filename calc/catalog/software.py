@@ -2,8 +2,9 @@
 
 A few numbers of each: `step` and `sequence` are the host's own time for a step and for a sequence
 of it, `request` is its time until a request gets there and `launch_experts` that of a mixture's
-layer whose kernels no graph holds, `sustained` is the share of its kernels' best measured rates
-that it keeps in a whole program, and `hides_…` is how much of messages it hides behind computation.
+layer whose kernels no graph holds, `launch_latents` where its attention keeps latents, `sustained`
+is the share of its kernels' best measured rates that it keeps in a whole program, and `hides_…` is
+how much of messages it hides behind computation.
 Where no publication gives a number it is fitted to a stated part of the published rows, and its
 note says to which; the rates of hardware never are. `fitted_on` names the machine of these rows:
 the rows of all other machines judge the numbers.
@@ -57,6 +58,7 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
     "request": ("its own time until a request is known to the batch", "s", 0.0),
     "piece": ("tokens of a prompt that a stage computes at once, not those of a step", "", 0.0),
     "launch_experts": ("least time of a mixture's layer in a step that reads", "s", 0.0),
+    "launch_latents": ("least time of such a layer whose attention keeps latents", "s", 0.0),
     "mixes": ("whether a step that reads prompts writes too", "", 1.0),
     "reserves": ("whether a sequence has the place of its whole answer from its start", "", 0.0),
     "head_row": ("its own time for each head of a token that it normalises", "s", 0.0),

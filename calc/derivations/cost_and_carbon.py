@@ -535,7 +535,7 @@ class OwnOrApi(Claims):
     )
     answered = quantity("1000 request")
     full = (found.cheapest[0] * answered).to("USD") | no_hand(
-        "0.1423912 USD", "an expectation of a plan"
+        "0.1344945 USD", "an expectation of a plan"
     )
     bill = (found.bill(_offers[0]) * answered).to("USD") | by_hand(
         "1024 * 0.05e-6 * 1000 * 1 USD + 1024 * 0.25e-6 * 1000 * 1 USD"

@@ -309,3 +309,20 @@ def test_points_that_say_nothing_are_refused(points: list[str], said: str, tmp_p
         inputs = [tmp_path / "result.json"]
     with pytest.raises(InputError, match=said):
         observe("llama-3.1-8b", "h100", inputs, **LENGTHS)
+
+
+@pytest.mark.parametrize(
+    ("model", "program", "milliseconds"),
+    [
+        ("deepseek-v3", "tensorrt-llm", 58 * 2),  # of its layers three have no experts
+        ("gpt-oss-120b", "tensorrt-llm", 36 * 1),
+        ("llama-3-8b", "tensorrt-llm", 0),
+        ("gpt-oss-120b", "vllm", 0),
+    ],
+)
+def test_a_host_launches_more_of_layers_that_keep_latents(
+    model: str, program: str, milliseconds: float
+) -> None:
+    job = Job.of(model, "dgx-h200", Layout(tensor=8), software=program)
+    steps = loops.served(job, (1000, 1200), 8).steps
+    assert 1e3 * steps.launched == pytest.approx(milliseconds)

@@ -135,12 +135,14 @@ class Answers:
         def read(tokens: Floats, prompt: float) -> Times:
             return total(Tokens(reading=self.job.layout.data * tokens, prompt=prompt))
 
-        layers = self.job.model.layers_with("experts")
+        model, program = self.job.model, self.job.software
+        latent = model.kv_latent is not None
+        launch = program.launch_latents if latent else program.launch_experts
         try:
             made = self._tables(read, total)["step"]
         except NotMeasured as missing:
             return Missing(str(missing))
-        return replace(made, launched=layers * self.job.software.launch_experts)
+        return replace(made, launched=model.layers_with("experts") * launch)
 
     @cached_property
     def parts(self) -> Parts | None:
