@@ -74,6 +74,21 @@ def test_copies_share_what_their_row_says() -> None:
     assert {way: said[way] for way in SHARED_BY_COPIES} == SHARED_BY_COPIES
 
 
+@pytest.mark.parametrize(
+    ("layers", "hidden", "heads", "vocab"),
+    [(24, 2304, 24, None), (96, 12288, 96, 51200), (128, 25600, 160, 51200)],
+)
+def test_a_gpt_without_a_name_has_the_parameters_of_its_shape(
+    layers: int, hidden: int, heads: int, vocab: int | None
+) -> None:
+    """Equation 2 of Narayanan et al. 2021, which counts positions and biases too."""
+    shape = {"layers": layers, "hidden": hidden, "heads": heads, "vocab": vocab, "model": "GPT"}
+    model = conditions.model(published.Row("training", "a row", shape, {}))
+    beside = 13 / (12 * hidden) + (51200 + 2048) / (12 * layers * hidden)
+    whole = 12 * layers * hidden**2 * (1 + beside)
+    assert model.parameters.m_as("param") == pytest.approx(whole, rel=4e-3)
+
+
 def test_every_row_of_every_group_is_read() -> None:
     assert Counter(row.group for row in published.rows()) == COUNTS
     names = [row.id for row in published.rows()]
