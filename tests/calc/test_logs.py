@@ -643,6 +643,17 @@ def test_readings_of_devices_say_what_slows_them(
     assert device_states.read(tmp_path / "smi.csv") == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "length"), [("prefill_tokens_per_s_512_prompt", 512), ("prefill_tokens_per_s", None)]
+)
+def test_a_rate_of_reading_says_how_long_its_prompts_were(name: str, length: int | None) -> None:
+    """A row as it stands among those that are published, whose figures are a list."""
+    row = {"model": "Llama 3.1 8B", "device": "h100", "num_devices": 1}
+    judged = check(row | {"measured": [{"name": name, "value": 1000.0}]})
+    assert judged.claim.figures == {"input": 1000.0}
+    assert judged.claim.row["input_len"] == length
+
+
 def test_any_column_that_is_known_makes_a_table_of_readings(tmp_path: Path) -> None:
     known = {name for names in device_states.COLUMNS.values() for name in names}
     reasons = {f"clocks_{by}_reasons.{of}" for by in ("event", "throttle") for of in REASONS}
