@@ -639,7 +639,14 @@ def _spellings() -> dict[str, str]:
     }
     return spellings(
         {
-            key: (name, rest, f"{vendor} {key}", *_tables()[key].get("also", ()))
+            key: (
+                *(name, rest, f"{vendor} {key}"),
+                *(
+                    part
+                    for also in _tables()[key].get("also", ())
+                    for part in (also, f"{vendor} {also}")
+                ),
+            )
             for key, (name, vendor, rest) in called.items()
         }
     )
