@@ -54,6 +54,7 @@ TITLES = {  # of what the data say in words
 }
 FIELDS = {  # numbers: what each is, its unit, and what it is where the data say nothing
     "step": ("its own time for a step", "s", 0.0),
+    "step_experts": ("its own time for a step of a mixture of experts", "s", 0.0),
     "sequence": ("its own time for each sequence of a step", "s", 0.0),
     "request": ("its own time until a request is known to the batch", "s", 0.0),
     "piece": ("tokens of a prompt that a stage computes at once, not those of a step", "", 0.0),

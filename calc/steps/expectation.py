@@ -336,12 +336,15 @@ class Account:
             started = partial(of_rate, start, "of start-up")
             self.add("experts", (layers * time).m_as("s"), started)
 
-    def add_host(self, sequences: Any) -> None:
+    def add_host(self, sequences: Any, model: Transformer) -> None:
         """The time that the program itself takes for a step of so many sequences."""
-        for name, count in (("step", 1.0), ("sequence", sequences)):
-            if (record := self.made.program.records.get(name)) is not None:
+        records = self.made.program.records
+        mixture = model.experts is not None and "step_experts" in records
+        step = "step_experts" if mixture else "step"
+        for name, count, each in ((step, 1.0, "a step"), ("sequence", sequences, "a sequence")):
+            if (record := records.get(name)) is not None:
                 time = record.quantity
-                self.add("host", (count * time).m_as("s"), partial(of_rate, time, f"a {name}"))
+                self.add("host", (count * time).m_as("s"), partial(of_rate, time, each))
 
     def add_split(self, job: Job, load: Tokens) -> None:
         """Add what lies in the host's memory: its processor reads it, or the link sends it.
@@ -762,7 +765,7 @@ def _serving_pass(job: Job, tokens: Tokens, piece: float, shared_caches: bool) -
     if staged:
         account.wait_for_stages(job, launched, vectors, count, follow=not tokens.writes)
     best = account.total
-    account.add_host(load.writing)
+    account.add_host(load.writing, job.model)
     account.add_rates_not_sustained(best, model, tokens.reads)
     if job.split is not None:
         account.add_split(job, load)

@@ -176,3 +176,33 @@ def test_prompts_behind_many_tokens_are_attended_to_by_the_programs_own_kernel_o
 
     assert longer("llama.cpp", "ryzen-ai-max-395") == pytest.approx(10.65 - 7.42, rel=0.2)
     assert longer("none", "ryzen-ai-max-395") < 0.4 * longer("llama.cpp", "ryzen-ai-max-395")
+
+
+@pytest.mark.parametrize(
+    ("device", "model", "measured"),
+    [
+        ("rtx-4090", "tinyllama-1-1b", 762),
+        ("rtx-4090", "llama-3-2-3b", 320),
+        ("rtx-5070", "qwen-3-1-7b", 321.91),
+        ("rtx-5070", "qwen-3-14b", 59.01),
+        ("apple-m4-pro", "llama-3-2-1b", 216.53),
+        ("apple-m4-pro", "qwen-3-8b", 46.16),
+    ],
+)
+def test_a_token_of_a_recent_llama_cpp_is_as_measured(
+    device: str, model: str, measured: float
+) -> None:
+    """In Q4_K_M, token/s as published of builds since graphs; none of them made a number."""
+    made = plan(model, device, prompt=50, generated=250, weights="q4_k_m", software="llama.cpp")
+    assert made.expected is not None
+    each = made.expected.time_per_token
+    assert float((1 / each).m_as("1/s")) == pytest.approx(measured, rel=0.12)
+
+
+def test_rows_before_graphs_are_of_a_family_of_their_own() -> None:
+    for text, key in (
+        ("llama.cpp (2024-05; build not stated in the overview)", "llama-cpp-2024-05"),
+        ("llama.cpp build 6413, CUDA, -fa 1", "llama-cpp"),
+        ("Ollama (version not stated)", "llama-cpp"),
+    ):
+        assert software.software_of(text).key == key

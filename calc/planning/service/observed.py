@@ -255,8 +255,8 @@ def with_numbers(software: Software, values: dict[str, float]) -> Software:
     }
     origin = {"kind": "measured", "source": SOURCE, "checked": datetime.now(UTC).date()}
     made = programs.of_table(software.key, {"name": software.name, **origin, **table}, "observed")
-    kept = {name: had for name, had in software.records.items() if name not in values}
-    kept = {name: had for name, had in kept.items() if name != "sustained_experts"}
+    replaced = {*values, "sustained_experts", "step_experts"}
+    kept = {name: had for name, had in software.records.items() if name not in replaced}
     if "sustained" in made.records:
         kept["sustained_experts"] = made.records["sustained"]
     return replace(software, records=kept | made.records)
