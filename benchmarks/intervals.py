@@ -147,11 +147,11 @@ def made(residual_rows: Iterable[Residual]) -> dict[Class, Interval]:
         apart = set(rows)
         lent = [row for row in members[wider] if row not in apart] if missing else []
         intervals[names] = _interval(names, rows, lent, LENT * missing)
-    for names, own in intervals.items():
+    for names, interval in intervals.items():
         measured = intervals.get((*names[:3], FILLED[False]))
         if names[3] == FILLED[True] and measured is not None:
-            low, high = min(own.low, measured.low), max(own.high, measured.high)
-            intervals[names] = replace(own, low=low, high=high)
+            low, high = min(interval.low, measured.low), max(interval.high, measured.high)
+            intervals[names] = replace(interval, low=low, high=high)
     return dict(sorted(intervals.items()))
 
 

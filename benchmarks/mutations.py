@@ -158,11 +158,11 @@ def in_lines(pattern: re.Pattern[str], *files: str) -> Iterator[Mutant]:
 def in_recipes(file: str) -> Iterator[Mutant]:
     """The parts of recipes, each beside the part that follows it in the alphabet."""
     lines = (REPOSITORY / file).read_text("utf-8").split("\n")
-    found = [
+    parts_of_lines = [
         (number, match) for number, line in enumerate(lines, 1) if (match := PART.search(line))
     ]
-    parts = sorted({match[1] for _, match in found})
-    for number, match in found:
+    parts = sorted({match[1] for _, match in parts_of_lines})
+    for number, match in parts_of_lines:
         other = parts[(parts.index(match[1]) + 1) % len(parts)]
         yield Mutant(file, number, match.start(1), match[1], other)
 
@@ -429,8 +429,8 @@ def telling_in_torch(mutant: Mutant, copy: Path, names: Sequence[str]) -> str:
             capture_output=True,
             text=True,
         )
-        told = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-        return told[1] if told and done.returncode in FAILED else ""
+        match = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return match[1] if match and done.returncode in FAILED else ""
 
     if not files:
         return ""

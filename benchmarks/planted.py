@@ -240,17 +240,17 @@ def _shown(old: str, new: str) -> str:
 def planted_drawings(number: int, chance: random.Random) -> Planted:
     while number:
         name = chance.choice([*READINGS])
-        figure, given = drawings.drawn(importlib.import_module(f"figures.{name}"))
+        figure, computed = drawings.drawn(importlib.import_module(f"figures.{name}"))
         ways = list(wrong_drawings(figure, chance))
         if ways:
             kind = chance.choice(sorted({kind for kind, _ in ways}))
             chance.choice([act for way, act in ways if way == kind])()
             words = told(name)
-            found = problems(
-                name, drawings.of(figure, given), words["alt text"], words.get("caption", "")
+            faults = problems(
+                name, drawings.of(figure, computed), words["alt text"], words.get("caption", "")
             )
             number -= 1
-            yield kind, name, "the drawing" if found else ""
+            yield kind, name, "the drawing" if faults else ""
 
 
 def main() -> None:

@@ -536,8 +536,8 @@ def without_host(surfaces: dict[Key, Numbers]) -> dict[Key, Numbers]:
         if kernel not in SEVERAL:
             grid = logarithms.reshape(len(LENGTHS[kernel]), len(ROOFS))
             times[key] = microseconds / np.exp(grid)
-            known = best.get((kernel, device, format), times[key])
-            best[kernel, device, format] = np.minimum(known, times[key])
+            best_yet = best.get((kernel, device, format), times[key])
+            best[kernel, device, format] = np.minimum(best_yet, times[key])
     made = dict(surfaces)
     for key, time in times.items():
         least = best[key[0], key[1], key[4]]

@@ -25,12 +25,12 @@ def ask_for_one_thread(command: str) -> None:
 def timed(run: Callable[[], object], repeats: int) -> list[float]:
     """Seconds of each run, after one that warms up."""
     run()
-    found = []
+    seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
         run()
-        found.append(time.perf_counter() - start)
-    return found
+        seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def describe(path: Path, heading: str, packages: tuple[str, ...], **told: Any) -> None:

@@ -66,23 +66,23 @@ def of_systems(expected: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 def summed(rows: Sequence[Comparison]) -> dict[str, float]:
     """Return how many rows there are, and their errors."""
-    (found,) = published.summary(rows)
+    (summary,) = published.summary(rows)
     return {
-        "rows": found.expected,
-        "share_of_bound": found.share_of_bound or 0.0,
-        "median_error": found.median_error or 0.0,
-        "largest_errors": found.largest_errors or 0.0,
+        "rows": summary.expected,
+        "share_of_bound": summary.share_of_bound or 0.0,
+        "median_error": summary.median_error or 0.0,
+        "largest_errors": summary.largest_errors or 0.0,
         "signed_error": median(row.error for row in rows if row.error is not None),
     }
 
 
 def coverage() -> dict[str, Any]:
     """The shares of rows inside intervals that are made without them, by class and of all."""
-    known = intervals.residuals()
-    made = intervals.made(known)
-    inside = dict(zip(("thirds", "sources"), intervals.coverage(known), strict=True))
+    residuals = intervals.residuals()
+    made = intervals.made(residuals)
+    inside = dict(zip(("thirds", "sources"), intervals.coverage(residuals), strict=True))
     kinds = []
-    for names in sorted({row.names for row in known}):
+    for names in sorted({row.names for row in residuals}):
         used = next(made[name] for name in classes_of(*names) if name in made)
         work, software, model, basis = names
         kinds.append(
@@ -91,14 +91,14 @@ def coverage() -> dict[str, Any]:
                 "software": software,
                 "model": model,
                 "basis": basis,
-                "rows": sum(row.names == names for row in known),
+                "rows": sum(row.names == names for row in residuals),
                 "low": used.low,
                 "high": used.high,
                 **{part: mean(of[names]) for part, of in inside.items() if of.get(names)},
             }
         )
     every = {part: mean(chain.from_iterable(of.values())) for part, of in inside.items()}
-    return {"rows": len(known), **every, "of": kinds}
+    return {"rows": len(residuals), **every, "of": kinds}
 
 
 if __name__ == "__main__":

@@ -67,11 +67,11 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Rows]]:
     return conditions, {name: list(read_rows(folder / f"{name}.csv")) for name in names}
 
 
-def device_of(conditions: dict[str, Any], given: str | None) -> Accelerator:
-    key = hardware.key_of(given or conditions["gpu"])
+def device_of(conditions: dict[str, Any], key_or_name: str | None) -> Accelerator:
+    key = hardware.key_of(key_or_name or conditions["gpu"])
     if key is None:
         raise InputError(
-            f"no device of the data is called {given or conditions['gpu']!r}: name its key by"
+            f"no device of the data is called {key_or_name or conditions['gpu']!r}: name its key by"
             " --device (`calc list devices` prints them), or add it first, as"
             " docs/adding-a-device.md says"
         )

@@ -59,16 +59,16 @@ MODES = ("agg", "disagg")
 
 def of_loops(mets: Sequence[Met]) -> dict[str, Any]:
     """Return the errors of all clients of a kind, and those of each program on each machine."""
-    known = [met for met in mets if met.expected]
+    expected = [met for met in mets if met.expected]
     return {
         "rows": len(mets),
         "unread": sum(not met.expected for met in mets),
-        "all": summed(known),
-        "judged": summed(met for met in known if not _fitted(met)),
+        "all": summed(expected),
+        "judged": summed(met for met in expected if not _fitted(met)),
         "systems": _grouped(
-            known, lambda met: (_job(met).software.key, _job(met).measured_on.key, _kind(met))
+            expected, lambda met: (_job(met).software.key, _job(met).measured_on.key, _kind(met))
         ),
-        "slices": _grouped(known, lambda met: (str(_job(met).layout.tensor),)),
+        "slices": _grouped(expected, lambda met: (str(_job(met).layout.tensor),)),
     }
 
 
@@ -125,10 +125,10 @@ def observed_curves() -> dict[str, Any]:
     after: list[Errors] = []
     medians: list[tuple[Errors, Errors]] = []
     for loops in curves.values():
-        if len(loops) >= FEWEST and (found := _observed(loops)) is not None:
-            before += found[0]
-            after += found[1]
-            medians.append((_median(found[0]), _median(found[1])))
+        if len(loops) >= FEWEST and (observed := _observed(loops)) is not None:
+            before += observed[0]
+            after += observed[1]
+            medians.append((_median(observed[0]), _median(observed[1])))
     halved = [[2 * late[at] <= early[at] for early, late in medians] for at in (0, 1)]
     return {"curves": len(medians), "points": len(before)} | {
         name: {

@@ -79,9 +79,9 @@ def processor_seconds() -> tuple[float, float, float]:
 
 def others_share(before: tuple[float, float, float]) -> float:
     """Return the time of other programs since, as a share of one processor."""
-    start, worked, own = before
+    start, worked, own_work = before
     now, worked_now, own_now = processor_seconds()
-    return max(0.0, (worked_now - worked) - (own_now - own)) / (now - start)
+    return max(0.0, (worked_now - worked) - (own_now - own_work)) / (now - start)
 
 
 if __name__ == "__main__":

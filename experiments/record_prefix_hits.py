@@ -45,12 +45,12 @@ def main(*paths: str) -> None:
     write_rows(FOLDER / "prefix_hits.csv", ("tokens", "hit_rate", "requests"), lines)
     compared = []
     for name, trace in traces.items():
-        for (place, tokens, replicas), published in PUBLISHED[name].items():
+        for (printed_in, tokens, replicas), published in PUBLISHED[name].items():
             for routing in ("prefix", "turns") if replicas > 1 else ("prefix",):
                 parts = routed(trace, replicas, (tokens // trace.block,), routing)
                 hits = sum(int(mine.cached.sum()) for mine, _ in parts)
                 share = f"{hits / trace.prompts.sum():.4f}"
-                row = (name, len(trace), place, tokens, replicas, routing, share)
+                row = (name, len(trace), printed_in, tokens, replicas, routing, share)
                 compared.append((*row, f"{published:.4f}"))
     titles = (*("trace", "requests", "place", "tokens"), "replicas", "routing", "hit_rate")
     write_rows(FOLDER / "prefix_hits_published.csv", (*titles, "published"), compared)

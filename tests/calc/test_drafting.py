@@ -46,9 +46,9 @@ def test_a_plan_drafts_in_the_middle_of_its_answers(generated: int) -> None:
     """Gains are those of the context when half of the answer is written."""
     asked = {"prompt": 500, "generated": generated, "batch": 2, "weights": "q6_k"}
     planned = plan("qwen-3-5-27b", "h100", draft="mtp", software="llama.cpp", **asked)
-    told = gains(planned.job, Drafts("mtp"), 2, 500 + generated / 2)
+    by_gains = gains(planned.job, Drafts("mtp"), 2, 500 + generated / 2)
     assert planned.drafting is not None
-    assert [each.gain for each in planned.drafting.gains] == [each.gain for each in told.gains]
+    assert [each.gain for each in planned.drafting.gains] == [each.gain for each in by_gains.gains]
 
 
 def test_what_loses_is_said_to_lose() -> None:

@@ -231,20 +231,22 @@ def test_below_all_that_was_measured_time_is_that_of_the_shortest(
 def test_more_rows_of_the_same_weights_take_no_less_time() -> None:
     """Every surface rises, between its points too, up to the ridge of its device."""
     fell, width, tried = [], len(ROOFS), 0
-    for known in kernel_shares.load():
-        flat = kernel_shares.waiting_for_weights(known.kernel, known.device, known.format)
+    for kernel_surface in kernel_shares.load():
+        flat = kernel_shares.waiting_for_weights(
+            kernel_surface.kernel, kernel_surface.device, kernel_surface.format
+        )
         for point in (point for point in sorted(flat) if point + 1 in flat):
             row, column = divmod(point, width)
             if column + 1 == width:
                 continue
-            before, after = LENGTHS[known.kernel][row : row + 2]
+            before, after = LENGTHS[kernel_surface.kernel][row : row + 2]
             for share in (0.0, 0.6):
                 roof = 2 ** (ROOFS[column] * (1 - share) + ROOFS[column + 1] * share) * 1e-6
                 rows = [2 ** (before + step * (after - before) / 3) for step in range(4)]
-                times = [known.time(row, roof) for row in rows]
+                times = [kernel_surface.time(row, roof) for row in rows]
                 tried += 1
                 if any(more < less * (1 - 1e-9) for less, more in pairwise(times)):
-                    fell.append((str(known), row, column))
+                    fell.append((str(kernel_surface), row, column))
     assert not fell
     assert tried > 10_000
 

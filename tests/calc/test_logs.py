@@ -655,9 +655,9 @@ def test_a_rate_of_reading_says_how_long_its_prompts_were(name: str, length: int
 
 
 def test_any_column_that_is_known_makes_a_table_of_readings(tmp_path: Path) -> None:
-    known = {name for names in device_states.COLUMNS.values() for name in names}
+    columns = {name for names in device_states.COLUMNS.values() for name in names}
     reasons = {f"clocks_{by}_reasons.{of}" for by in ("event", "throttle") for of in REASONS}
-    for column in known | reasons:
+    for column in columns | reasons:
         for titles in (column, f"index, {column}", f"{column} [W], name"):
             row = ", ".join("1" for _ in titles.split(","))
             (tmp_path / "smi.csv").write_text(f"{titles}\n{row}\n", encoding="utf-8")
@@ -665,8 +665,10 @@ def test_any_column_that_is_known_makes_a_table_of_readings(tmp_path: Path) -> N
     for column in reasons:
         text = f"index, {column}\n0, Active\n1, Not Active\n2, Active\n"
         (tmp_path / "smi.csv").write_text(text, encoding="utf-8")
-        told = f"{REASONS[column.partition('.')[2]]} lowers the clock in 2 of 3 readings under load"
-        assert device_states.read(tmp_path / "smi.csv") == [told]
+        sentence = (
+            f"{REASONS[column.partition('.')[2]]} lowers the clock in 2 of 3 readings under load"
+        )
+        assert device_states.read(tmp_path / "smi.csv") == [sentence]
 
 
 USED, SPENT = "utilization.gpu [%]", "power.draw [W], power.limit [W]"

@@ -271,11 +271,10 @@ def scale(marks: list[tuple[float, float]]) -> Callable[[float], float]:
     """Return what stands at a place of an axis, from its first and its last mark."""
     (here, low), (there, high) = marks[0], marks[-1]
     assert all(
-        value
-        == pytest.approx(low + (place - here) / (there - here) * (high - low), abs=0.02 * high)
-        for place, value in marks
+        value == pytest.approx(low + (mark - here) / (there - here) * (high - low), abs=0.02 * high)
+        for mark, value in marks
     )
-    return lambda place: low + (place - here) / (there - here) * (high - low)
+    return lambda mark: low + (mark - here) / (there - here) * (high - low)
 
 
 def points_of(drawing: ElementTree.Element) -> list[tuple[float, float]]:

@@ -175,7 +175,9 @@ def test_power_is_that_of_the_half_of_the_time_that_has_settled(
     """All work runs while a meter is read that tells 50 W first, and then 300 W."""
     for case in gpu_power.cases(Trial()):
         readings = chain_of([(50.0, 200.0)] * 2, repeat((300.0, 900.0)))
-        monkeypatch.setattr(gpu_power, "reading", lambda told=readings: next(told))
+        monkeypatch.setattr(
+            gpu_power, "reading", lambda readings_left=readings: next(readings_left)
+        )
         monkeypatch.setattr(gpu_power, "READS", 1e-3)
         row = case.run()
         if row["why"]:
