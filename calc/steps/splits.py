@@ -27,9 +27,11 @@ WRITTEN = re.compile(
     r"|(?:at|@)?\s*(?P<bandwidth>[\d.,]+\s*[KMGT]i?B/s))",
     re.IGNORECASE,
 )
+NAMED, RATE = r"(?:NVMe|SSD|disk)(?:\s+(?:SSD|disk))?", r"[\d.,]+\s*[KMGT]i?B/s"
 DISK = re.compile(
-    r"[\s,]*(?:(?:and|with)\s+)?(?:(?:NVMe|SSD|disk)(?:\s+SSD)?\s*(?:at|of|@)?\s*)?"
-    r"(?P<rate>[\d.,]+\s*[KMGT]i?B/s)\s*(?:NVMe|SSD|disk)(?:\s+SSD)?",
+    r"[\s,]*(?:(?:and|with)\s+)?(?:[\d.,]+\s*[GT]i?B\s+)?(?:"
+    rf"{NAMED}[\s,]*(?:at|of|@)?\s*(?P<behind>{RATE})(?:\s*{NAMED})?"
+    rf"|(?P<before>{RATE})\s*{NAMED})",
     re.IGNORECASE,
 )
 AS_IN = '"96 GB DDR5-5600", "256 GB DDR4-3200 x8" for eight channels, or "96 GB at 60 GB/s"'
@@ -49,9 +51,9 @@ class Host:
     """Bandwidth as its modules make it, or as measured where that is given."""
     measured: bool = False
     written: str = ""
+    """Words in which a host was asked for."""
     ssd: Quantity | None = None
     """Bandwidth of a disk, from which experts are read that the memory has no place for."""
-    """As it was asked for."""
 
     @classmethod
     def read(cls, text: Host | str) -> Host:
@@ -65,7 +67,7 @@ class Host:
         written, disk = text, DISK.search(text) if isinstance(text, str) else None
         if disk is not None and disk.end() == len(text.rstrip()):
             text = text[: disk.start()]
-        ssd = None if disk is None else quantity(disk["rate"])
+        ssd = None if disk is None else quantity(disk["behind"] or disk["before"])
         match = WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
         if match is None:
             raise InputError(

@@ -141,6 +141,9 @@ def test_hosts_with_a_disk_as_people_write_them() -> None:
     for text in (
         DISK,
         "64 GB DDR5-5600 and 7 GB/s SSD",
+        "64 GB DDR5-5600, 2 TB SSD 7 GB/s",
+        "64 GB DDR5-5600, SSD at 7 GB/s",
+        "64 GB DDR5-5600 with 1 TB 7 GB/s NVMe SSD",
         "64 GB DDR5-5600, NVMe SSD at 7 GB/s disk",
         "64 GB at 89.6 GB/s, 7000 MB/s NVMe SSD",
     ):
