@@ -105,7 +105,10 @@ def _model(name: str) -> Transformer:
     if model is None:
         raise UnusableRowError(f"the model {abbreviated(name)} is not known")
     if not isinstance(model, Transformer):
-        raise UnusableRowError(f"the model {abbreviated(name)} is no transformer")
+        raise UnusableRowError(
+            f"{model.name} is {model.family}, whose rows are not judged here: `calc throughput"
+            f" {model.key} DEVICE` says what is expected of it"
+        )
     return model
 
 

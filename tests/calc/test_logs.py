@@ -757,6 +757,13 @@ def test_a_run_has_a_place_among_what_is_expected(tmp_path: Path, command: Comma
     assert "What explains such a place:\n- a link of PCIe has 8 of 16 lanes" in printed
 
 
+def test_samples_of_another_family_name_who_answers(tmp_path: Path) -> None:
+    text = MLPERF.replace("tokens per second", "-")
+    (tmp_path / "mlperf_log_summary.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="`calc throughput whisper-large-v3 DEVICE` says what"):
+        check_file(tmp_path / "mlperf_log_summary.txt", "whisper-large-v3 on 8 H100")
+
+
 def test_messages_far_from_their_bound_are_explained() -> None:
     slow, usual = (check(f"all-reduce of 1 GB on 8 H100: {ms} ms") for ms in (13.5, 3.5))
     assert (slow.side, usual.side) == ("below", "")
