@@ -158,9 +158,9 @@ def _slowed(rows: Sequence[Reading]) -> Iterator[str]:
     """Yield by what clocks are lowered."""
     counts: dict[str, int] = {}
     for row in rows:
-        active = {_reason(title) for title, cell in row.items() if cell == "Active"}
-        for reason in active - {None}:
-            counts[str(reason)] = counts.get(str(reason), 0) + 1
+        active = (_reason(title) for title, cell in row.items() if cell == "Active")
+        for reason in dict.fromkeys(filter(None, active)):
+            counts[reason] = counts.get(reason, 0) + 1
     for reason, count in counts.items():
         yield f"{reason} lowers the clock in {count} of {len(rows)} readings under load"
     if "its limit of power" not in counts:
