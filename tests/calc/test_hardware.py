@@ -10,6 +10,7 @@ import pytest
 import calc
 from calc import InputError, hardware, machines, quantity
 from tests.calc.command import Written
+from tests.rows import each_row
 
 GOOD = """
 [made-up]
@@ -75,6 +76,21 @@ def test_every_device_answers_for_each_type_it_has() -> None:
         f"{'; '.join(wrong)}: sparse is twice dense within 0.1 %; where a datasheet rounds, give"
         " half of the sparse rate as the dense one, and say so in its note"
     )
+
+
+def test_devices_are_found_by_what_tools_of_their_vendor_call_them() -> None:
+    with each_row() as row:
+        for name, key in (
+            ("NVIDIA H100 80GB HBM3", "h100"),
+            ("NVIDIA A100-SXM4-80GB", "a100"),
+            ("NVIDIA A100 80GB PCIe", "a100-pcie"),
+            ("Tesla V100-SXM2-32GB", "v100"),
+            ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"),
+            ("VR200 NVL72", "rubin"),
+            ("910C", "ascend-910c"),
+        ):
+            with row(name):
+                assert hardware.get(name).key == key
 
 
 def test_names() -> None:
