@@ -19,7 +19,7 @@ from calc.catalog.kernel_shares import COLUMNS, LENGTHS, ROOFS, Error, Surface
 from calc.catalog.software import Software
 from calc.core.errors import InputError
 from calc.published import kernel_tables
-from calc.steps.measured import formats_of_product, rates_of, sums
+from calc.steps.measured import Kernel, Rates, Timed, formats_of_product, rates_of, sums
 from experiments import distil_kernels
 from tests.calc.command import Command
 
@@ -351,6 +351,22 @@ def test_a_step_says_which_rows_it_is_made_of() -> None:
     sentence = str(timed.expected_parts)
     assert "vllm 0.19.0 on h100, product in fp8" in sentence
     assert "a sum of 524.3 kB by vLLM 0.19.0" in sentence  # 32 tokens of 8192 numbers of two bytes
+
+
+def test_a_kernel_is_timed_once_by_the_rates_of_each_device_that_bounds_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timed: list[tuple[Kernel, Rates]] = []
+    by = Kernel._by
+
+    def noted(self: Kernel, rates: Rates) -> Timed:
+        timed.append((self, rates))
+        return by(self, rates)
+
+    monkeypatch.setattr(Kernel, "_by", noted)
+    assert step(Job.of("llama-3-8b", "rtx-3090", software="vllm"), Tokens(9, 999)).expected
+    assert len(timed) > len({id(kernel) for kernel, _ in timed}), "no other device bounds it"
+    assert len(timed) == len({(id(kernel), id(rates)) for kernel, rates in timed})
 
 
 def test_an_upgrade_has_its_price_or_its_gain() -> None:
