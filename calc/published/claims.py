@@ -34,7 +34,7 @@ LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
 TOOLS = (
     "nccl-tests, llama-bench, vLLM's and SGLang's benchmarks, genai-perf, aiperf, guidellm,"
-    " trtllm-bench, engines of themselves, Megatron-LM, NeMo and torchtitan"
+    " trtllm-bench, servers of themselves, Megatron-LM, NeMo and torchtitan"
 )
 OF_DEVICES = {"flops", "bandwidth"}  # alone, which need no model
 OF_TRAINING = ("tokens", "flops", "mfu", "step")

@@ -44,7 +44,7 @@ they are [tensorrt-llm-gpt-oss]."""
 MLPERF = "mlperf-inference"
 """How sources begin whose submitters quantise what they are handed in 16 bits themselves."""
 BYTE = 8  # bits
-FOUR_BITS = {"llama-cpp": "", "tensorrt-llm": "fp4"}
+FOUR_BITS = {"llama-cpp": "", "llama-cpp-2024-05": "", "tensorrt-llm": "fp4"}
 """Programs that keep caches in four bits and scales, on devices that compute in a format."""
 CHUNK = 8192  # tokens of prompts that a step reads at most
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
