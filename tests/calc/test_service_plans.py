@@ -352,7 +352,7 @@ def test_limits_that_cannot_be_kept() -> None:
 
 def test_groups_of_copies_that_share_experts_out_are_taken() -> None:
     """DeepSeek-R1 fits no eight H100s: sixteen, whose copies of attention have a queue each."""
-    asked = ASKED | {"rate": 10, "ttft": "2 s", "tpot": "100 ms", "pools": "mixed"}
+    asked = ASKED | {"generated": 400, "ttft": "2 s", "tpot": "100 ms", "pools": "mixed"}
     planned = flatly(plan_service, "deepseek-r1", "dgx-h100", **asked)
     [pool] = planned.design.pools
     assert (pool.group.data, pool.group.tensor, pool.group.experts) == (16, 1, 16)
