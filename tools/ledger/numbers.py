@@ -48,7 +48,15 @@ def names() -> re.Pattern[str]:
 
 
 def numbers(text: str) -> Iterator[Number]:
-    """Yield the numbers that are no part of a name, in the order of the text."""
+    """Yield the numbers that are no part of a name, in the order of the text.
+
+    >>> for each in numbers("3.5 × 10⁴, 2 × 10⁻³ s, 200 kB and −1.5 million tokens"):
+    ...     print(each.value, each.step, each.unit or "of any unit")
+    35000.0 1000.0 of any unit
+    0.002 0.001 s
+    200.0 10.0 kB
+    -1500000.0 100000.0 tokens
+    """
     # What is allowed as a year may be a number all the same.
     bare = names().sub(lambda m: m[0] if m[0].isdigit() else "\0" * len(m[0]), text)
     for match in NUMBER.finditer(bare):
