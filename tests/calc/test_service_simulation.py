@@ -129,12 +129,14 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
     whole, read = trace.prompts.tolist(), trace.cached.tolist()
     start = trace.cached.tolist()
     answers = trace.answers.tolist()
-    written = [0] * count  # since it was last let in
+    written = [0] * count  # passes since it was last let in, of which the first writes one token
+    kept = made.written
 
-    def takes(each: int) -> int:
-        return int(whole[each] + (answers[each] if copy.reserves else max(0, written[each] - 1)))
+    def takes(each: int) -> float:
+        passes = kept * max(0, written[each] - 1)
+        return float(whole[each] + (answers[each] if copy.reserves else passes))
 
-    left = trace.answers.tolist()
+    left = [1 + math.ceil((answer - 1) / kept) for answer in answers]
     first, done = [math.nan] * count, [math.nan] * count
     clock, coming, preempted = 0.0, 0, 0
     while coming < count or waiting or active:
@@ -144,24 +146,24 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
             waiting.append(coming)
             coming += 1
         while waiting and len(active) < copy.slots:
-            writing = 0 if copy.reserves else sum(1 for each in active if written[each])
+            writing = 0 if copy.reserves else kept * sum(1 for each in active if written[each])
             if sum(map(takes, [*active, waiting[0]])) + writing >= copy.memory:
                 break
             active.append(waiting.pop(0))
         while True:
             writers = [each for each in active if written[each]]
-            grown = 0 if copy.reserves else len(writers)
+            grown = 0 if copy.reserves else kept * len(writers)
             if sum(map(takes, active)) + grown <= copy.memory:
                 break
             places = range(len(active))
             last = active.pop(max(places, key=lambda at: (active[at] not in writers, at)))
             if written[last]:
-                whole[last] += written[last] - 1
+                whole[last] += int(kept * (written[last] - 1))
                 start[last] = 0
             read[last], written[last] = start[last], 0
             preempted += 1
             waiting.insert(0, last)
-        room, pieces, looked_at = copy.chunk - len(writers), 0, 0.0
+        room, pieces, looked_at = copy.chunk - made.checked * len(writers), 0, 0.0
         finished = []
         for each in [one for one in active if one not in writers]:
             piece = min(room - pieces, whole[each] - read[each])
@@ -172,7 +174,7 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
             read[each] += piece
             if read[each] == whole[each]:
                 finished.append(each)
-        held = sum(whole[each] + written[each] - 1 for each in writers)
+        held = sum(whole[each] + kept * (written[each] - 1) for each in writers)
         clock += float(made.time(len(writers), held, pieces, looked_at))
         for each in writers:
             written[each] += 1
@@ -196,16 +198,24 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
     st.integers(1, 12),
     st.sampled_from([16, 50, 400]),
     st.booleans(),
+    st.sampled_from([(1, 1.0), (3, 2.0), (4, 3.0)]),
 )
 def test_against_steps_one_by_one(
-    seed: int, rate: float, memory: int, slots: int, chunk: int, reserves: bool
+    seed: int,
+    rate: float,
+    memory: int,
+    slots: int,
+    chunk: int,
+    reserves: bool,
+    drafted: tuple[int, float],
 ) -> None:
     """Steps between two events are summed up, and must be what single ones are, to the digit."""
     trace = poisson(rate, 40, 60, 20, 0.5, 1.0, seed=seed)
     small = replace(
         trace, prompts=np.minimum(trace.prompts, 120), answers=np.minimum(trace.answers, 90)
     )
-    made = steps(0.01, 0.001, 0.0002, 1e-6)
+    checked, kept = drafted
+    made = replace(steps(0.01, 0.001, 0.0002, 1e-6), checked=checked, written=kept)
     copy = Replica(made, memory, chunk, slots, reserves=reserves)
     run = simulate(copy, small)
     first, done, preempted = one_by_one(copy, small)
