@@ -79,6 +79,8 @@ def test_every_command_has_json_and_what_it_is_for() -> None:
         each.add_options()
         options = each._option_string_actions
         assert "--json" in options
+        assert not each.allow_abbrev
+        assert ("--explain" in options) or not name.startswith("plan")
         assert ("--csv" in options) == (
             each.prog.split()[1]
             in {
