@@ -302,6 +302,15 @@ def test_a_fit_finds_the_latency_and_the_share_it_was_made_with(pieces: int) -> 
         assert fit(size) == pytest.approx(0.8 * size / (size + 1e6), rel=1e-6)
 
 
+def test_two_pieces_meet_where_they_were_made_to() -> None:
+    """One line of half a size of 10⁵ up to the ninth size, another of 10⁷ from the tenth on."""
+    sizes = [2.0**power for power in range(16, 34)]
+    shares = [0.3 * size / (size + 1e5) for size in sizes[:9]]
+    shares += [0.9 * size / (size + 1e7) for size in sizes[9:]]
+    fit = left_out._pieces([*zip(sizes, shares, strict=True)], 2)[-1]
+    assert [fit(size) for size in sizes] == pytest.approx(shares, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("devices", "domains"), [(1024, 16), (72, 1), (73, 73), (2**61 - 1, 2**61 - 1)]
 )
