@@ -12,14 +12,14 @@ OF_TORCH = TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -n auto calc/code
 	tests/calc/measure/gpu tests/calc/simulation/test_constrained.py tests/calc/simulation/test_sizing.py
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-slow test-change test-torch test-nightly lint style bench lock clean set-up-book set-up-test set-up-torch
+.PHONY: help book test test-slow test-torch test-nightly lint style bench lock clean set-up-book set-up-test set-up-torch
 
 help:
 	@echo 'make book                  render the book into _book/ (HTML and PDF)'
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
 	@echo 'make test                  style, and the tests but for the slow ones'
 	@echo 'make test-slow             types, and the slow tests that every change runs'
-	@echo 'make test-change           both of these in one run, whose processes import and collect once'
+	@echo 'make test SLOW=too         both of these in one run, whose processes import and collect once'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
 	@echo 'make test-nightly          slow tests of every case, and properties on many more examples'
 	@echo 'make set-up-test           bring what tests, lint and python -m tools.pages need into .venv, and run nothing'
@@ -41,14 +41,11 @@ else
 endif
 
 test: style
-	@$(PYTEST)
+	@$(PYTEST) $(if $(SLOW),-m "not nightly")
 
 # mypy is one of the tests, so that it takes one core while the others run on the rest.
 test-slow: set-up-test
 	@$(PYTEST) -m "slow and not nightly"
-
-test-change: style
-	@$(PYTEST) -m "not nightly"
 
 test-torch: set-up-torch
 	@$(OF_TORCH) -m "not nightly"

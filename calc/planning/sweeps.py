@@ -52,7 +52,7 @@ def run_plans(
     >>> same |= {"sequences": 64, "layout": {"context": 1, "pipeline": 1}}
     >>> rows = run_plans(training_row, [same | point for point in grid(devices=[1, 64])])
     >>> [(row["devices"], row.get("cut"), row.get("error", "")[:15]) for row in rows]
-    [(1, None, 'no layout of Ll'), (64, 'DP64 ZeRO3', '')]
+    [(1, None, 'no layout of Ll'), (64, 'DP64 ZeRO2', '')]
     """
     check_executor(executor)
     if not callable(row_of) or not hasattr(row_of, "__qualname__"):

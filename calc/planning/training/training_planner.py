@@ -187,7 +187,7 @@ def training_row(**asked: Any) -> Row:
     >>> row = training_row(model="llama-3-8b", hardware="dgx-h100", tokens="1T", length=8192,
     ...                    sequences=64, devices=64, layout={"context": 1, "pipeline": 1})
     >>> row["cut"], row["expected"], row["recomputation"]
-    ('DP64 ZeRO3', True, 'selective')
+    ('DP64 ZeRO2', True, 'selective')
     """
     plan = plan_training(**arguments_of(plan_training, asked))
     units = {"cost": "USD", "energy": "MWh", "carbon": "t"}
