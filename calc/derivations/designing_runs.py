@@ -155,7 +155,7 @@ class MixturePlans(Claims):
     servers = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=8,CP=1")
     across = _plan("dgx-b200", "mxfp8", "TP=1,PP=8,EP=32,CP=1")
     soonest, latest = (
-        _ends(rack)[0].to("day") | no_hand("18.307851 day", "an interval of an expectation"),
+        _ends(rack)[0].to("day") | no_hand("18.372165 day", "an interval of an expectation"),
         _ends(servers)[1].to("day") | no_hand("28.1446 day", "an interval of an expectation"),
     )
 
@@ -205,7 +205,7 @@ class MixtureOnB200s(Claims):
     )
     days = plan.duration.to("day") | no_hand("5.12068 day", "an expectation of a plan")
     soonest, latest = (
-        _ends(plan)[0].to("day") | no_hand("4.373061 day", "an interval of an expectation"),
+        _ends(plan)[0].to("day") | no_hand("4.388433 day", "an interval of an expectation"),
         _ends(plan)[1].to("day") | no_hand("6.380367 day", "an interval of an expectation"),
     )
     inside = quantity(

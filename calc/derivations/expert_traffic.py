@@ -278,7 +278,7 @@ class TrainingRows(Claims):
     _interval = found[0].interval
     low, high = (quantity(round(100 * (end - 1)), "%") for end in (_interval.low, _interval.high))
     high |= by_hand("(floor(100 * 1.246 - 100 + 0.5)) * 1 %")
-    low |= by_hand("(floor(100 * 0.854 - 100 + 0.5)) * 1 %", "intervals.csv, training of mixtures")
+    low |= by_hand("(floor(100 * 0.857 - 100 + 0.5)) * 1 %", "intervals.csv, training of mixtures")
 
     @staticmethod
     def row(index: int) -> Row:

@@ -540,10 +540,10 @@ class AllOrAdapters(Claims):
     _of_adapters = adapters.interval(adapters.duration)
     _of_all = whole.interval(whole.duration)
     adapters_sooner, adapters_later = (
-        _of_adapters[0].to("h") | by_hand("0.904 * {adapters_time}", ENDS),
-        _of_adapters[1].to("h") | by_hand("1.207 * {adapters_time}", ENDS),
+        _of_adapters[0].to("h") | by_hand("0.906 * {adapters_time}", ENDS),
+        _of_adapters[1].to("h") | by_hand("1.209 * {adapters_time}", ENDS),
     )
     whole_cheaper = whole_cost * (_of_all[0] / whole.duration)
     whole_dearer = whole_cost * (_of_all[1] / whole.duration)
-    whole_cheaper |= by_hand("0.904 * {whole_cost}", ENDS)
-    whole_dearer |= by_hand("1.207 * {whole_cost}", ENDS)
+    whole_cheaper |= by_hand("0.906 * {whole_cost}", ENDS)
+    whole_dearer |= by_hand("1.209 * {whole_cost}", ENDS)
