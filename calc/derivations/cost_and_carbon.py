@@ -530,6 +530,10 @@ class OwnOrApi(Claims):
         "5", "an input: providers of the model in the tables read"
     )
     from_dearest = _low[0] | no_hand("0.7274909 request/s", "an expectation of a plan")
+    from_dearest_at_most = deferred(max)(load for load in _low if load) | no_hand(
+        "1.4549797 request/s", "an interval of a plan"
+    )
+    from_cheapest = _high[0] | no_hand("5.3349352 request/s", "an expectation of a plan")
     from_cheapest_at_most = deferred(max)(load for load in _high if load) | no_hand(
         "10.669870 request/s", "an interval of a plan"
     )

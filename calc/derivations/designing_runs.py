@@ -216,8 +216,17 @@ class MixtureOnB200s(Claims):
     ) | by_hand("3328 token/s")
     by_inside = (tokens / (devices * inside)).to("day") | by_hand("1e12 / (512 * 2790) * 1 s")
     by_across = (tokens / (devices * across)).to("day") | by_hand("1e12 / (512 * 3328) * 1 s")
+    published_devices = whole(published.row("mbridge-26.04.01-18")["num_devices"]) | by_hand("256")
+    run_inside = (MixtureRun.tokens / (MixtureRun.devices * inside)).to("day") | by_hand(
+        "14.8e12 / (2048 * 2790) * 1 s"
+    )
+    run_across = (MixtureRun.tokens / (MixtureRun.devices * across)).to("day") | by_hand(
+        "14.8e12 / (2048 * 3328) * 1 s"
+    )
     cost = (devices * rent * by_across).to("USD") | by_hand("512 * 6 USD/h * {by_across}")
     cost_at_least = (devices * rent * soonest).to("USD") | by_hand("512 * 6 USD/h * {soonest}")
+    cost_planned = (devices * rent * days).to("USD") | by_hand("512 * 6 USD/h * {days}")
+    cost_at_most_planned = (devices * rent * latest).to("USD") | by_hand("512 * 6 USD/h * {latest}")
     cost_at_most = (devices * rent * by_inside).to("USD") | by_hand("512 * 6 USD/h * {by_inside}")
 
 

@@ -306,7 +306,7 @@ class DraftsOfMixtures(Claims):
     quoted = quantity(60, "%")  # of 81.5 over 51, as others repeat it
     of_overlap = 60.4 / 51 | by_hand("60.4 / 51")
     of_drafts = 81.5 / 60.4 | by_hand("81.5 / 60.4")
-    at_scale = quantity(14.2, "%")
+    in_large = 1 + quantity(14.2, "%").m_as("") | by_hand("1 + 14.2 / 100")
     lowest = min(case[3] for case in cases) | by_hand("81.5 / 60.4")
     highest = max(case[3] for case in cases) | by_hand("234 / 125")
 

@@ -195,11 +195,9 @@ class CostAndThroughput(Claims):
 
     low_cut = quantity("30%")
     high_cut = quantity("60%")
-    other_cut = quantity("40%")
 
     low_gain = 1 / (1 - low_cut.m_as(""))
     high_gain = 1 / (1 - high_cut.m_as(""))
-    other_gain = 1 / (1 - other_cut.m_as("")) | by_hand("1 / 0.6")
 
 
 class CameraBudget(Claims):
@@ -299,7 +297,6 @@ class AdvertisedGains(Claims):
 class OwnQuestions(Claims):
     """The problems' own inputs."""
 
-    cut = CostAndThroughput.other_cut
     line = quantity("64 byte")
     element = quantity("8 byte")
     gathered = quantity("4 byte") | by_hand("32 bit")

@@ -215,7 +215,7 @@ class DiffusedImage(Claims):
             ("at the peak", cls.time, share(cls.time, cls.time)),
             ("expected, compiled", cls.expected, share(cls.time, cls.expected)),
             ("measured, compiled", cls.measured, cls.reached),
-            ("measured, one of eight", cls.each_of_batch, share(cls.time, cls.each_of_batch)),
+            ("measured, eight at once", cls.each_of_batch, share(cls.time, cls.each_of_batch)),
             ("expected, not compiled", cls.expected_eager, share(cls.time, cls.expected_eager)),
             ("measured, not compiled", cls.eager, cls.eager_reached),
         ]

@@ -96,6 +96,14 @@ class ShardedStates(Claims):
     )
     sharded = held[3].total | by_hand("(17.63843 + 184.0545) GB")
     sliced = held[7].total | by_hand("70553706496 / 8 * (2 + 2 + 12/8) * 1 byte + 184.0545 GB / 8")
+    staged = held[8].total | by_hand(
+        "16 * (10 * 855638016 + 128256 * 8192) / 8 * 1 byte + (184.0545 GB - {logits}) / 8"
+    )
+    logits = (
+        held[0].loss.to("GB")
+        | by_hand("8192 * 128256 * 4 byte", "in BF16, with their gradient")
+        | by_hand("8192 * 128256 * 4 byte", "in BF16, with their gradient")
+    )
 
 
 class HoldsAndSends(Claims):
@@ -253,6 +261,10 @@ class TrainingRuns(Claims):
     large = runs.get("llama-3-1-405b")
     deepseek = runs.get("deepseek-v3")
     count = len(all) | by_hand("13")
+    compared = sum(
+        run.publishes("device_time") and any(map(run.publishes, ("mfu", "throughput", "hfu")))
+        for run in all
+    ) | by_hand("6")
     large_mfu = large.mfu
     large_effective_time = large.effective_time
 

@@ -67,9 +67,13 @@ def best_kernel() -> str:
     return best["name"]
 
 
-def errors_of_goodput() -> list[float]:
+def errors_of_goodput(*, only_limited: bool = False) -> list[float]:
     """Return the errors of planned rates, in per cent of the published ones."""
     planned = stored("computed/services.toml")["published"]
+    if only_limited:
+        rows = stored("published/serving.toml")["serving"]
+        free = {row["id"] for row in rows if row.get("scenario") == "Offline"}
+        planned = {id: both for id, both in planned.items() if id not in free}
     rates = {
         row["id"]: one["value"]
         for row in stored("published/serving.toml")["serving"]
@@ -143,6 +147,8 @@ COUNTS: dict[str, Callable[[], float | str]] = {
     "day of the levers": partial(day_of, "training_levers"),
     "published goodput": lambda: len(errors_of_goodput()) / 2,
     "median error of published goodput": lambda: median(errors_of_goodput()),
+    "published goodput within limits": lambda: len(errors_of_goodput(only_limited=True)) / 2,
+    "median error within limits": lambda: median(errors_of_goodput(only_limited=True)),
     "points of the front": lambda: len(front(of_every_digit=False)),
     "points of the front of every digit": lambda: len(front(of_every_digit=True)),
     "chosen of the front": chosen_of_front,

@@ -408,6 +408,9 @@ CLAIMS: list[Claim] = [
      lambda t, least, most: close(-max(t["Peak against"]) / 100, least) and close(-min(t["Peak against"])
          / 100, most) and below(t["Published"], t["All layers"]) and sum(r > 3 for r in t.ratios("All layers", "Published"))
          > len(t.rows) / 2),
+    ("tbl-mixture-plans", "rates published for {MixtureOnB200s.published_devices} B200s, carried over unchanged, make the run {MixtureOnB200s.run_inside} with EP inside servers and {MixtureOnB200s.run_across} across them, both outside these intervals",
+     lambda t, devices, inside, across: devices == 256 and inside.m_as("day") > float(t.words("80 %")[1].split("–")[1].split()[0]) and
+         across.m_as("day") < float(t.words("80 %")[2].split("–")[0])),
     ("tbl-mixture-plans", "a rack, and servers of B200s with EP inside them, train a mixture about equally fast; EP across servers is expected to be far slower",
      lambda t: t.words("Machine")[1].startswith("DGX B200") and 0.87 < t["Step"][1] / t["Step"][0] < 1.15 and t["Step"][2] > 1.5 * t["Step"][1]),
     ("tbl-more-and-more", "From the second row on the rate of a GPU falls with the tokens that it has in a step, and the expectation falls less steeply",
@@ -426,6 +429,8 @@ CLAIMS: list[Claim] = [
     ("tbl-published-steps", "the faster format reaches a smaller part of its larger peak",
      lambda t: all(t["Of the peak"][n + 1] < t["Of the peak"][n] and t["Useful"][n + 1] > t["Useful"][n] for n in range(len(t.rows) - 1)
          if t.rows[n][0] == t.rows[n + 1][0] and t.rows[n][2] == t.rows[n + 1][2])),
+    ("tbl-tokens-to-hide", "rules plan by measured curves, with a rack below servers of B200s too",
+     lambda t: (lambda r: r["GB300"][0] < r["DGX B200"][0])(table("tbl-cut-thresholds").named("DP, FSDP across"))),
     ("tbl-tokens-to-hide", "A faster device at the same ports needs more tokens to hide its gradients; a rack of GB300s, which is one domain, needs fewer than servers of B200s",
      lambda t: below(t.named("NVIDIA DGX H100")["Dense"], t.named("NVIDIA DGX B200")["Dense"]) and
          below(t.named("NVIDIA GB300")["Dense"], t.named("NVIDIA DGX B200")["Dense"])),
