@@ -24,6 +24,7 @@ from calc.derivations.deferred import deferred
 from calc.derivations.examples import DENSE, MIXTURE
 from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows
+from calc.derivations.traces import whole
 
 
 class GradientExchange(Claims):
@@ -45,6 +46,7 @@ class GradientExchange(Claims):
     at_measured_bandwidth = collectives.ring_all_reduce(
         gradients, devices, measured_bandwidth, latency
     ) | by_hand("24.5 GB / 370 GB/s + 8.4 us")
+    in_switch = (gradients / link).to("ms") | by_hand("14 GB / 450 GB/s")
 
 
 class Exchange(NamedTuple):
@@ -215,6 +217,10 @@ class SumsOfStep(Claims):
 class SumsInSwitch(Claims):
     """An all-reduce gains by sums in the switches of a server, and the other collectives do not."""
 
+    bus = quantity(max(curves.get("allreduce-8xh100-dgxc").bus_bandwidths), "byte/s").to(
+        "GB/s"
+    ) | by_hand("480.1605 GB/s")
+    measured = (GradientExchange.traffic / bus).to("ms") | by_hand("24.5 GB / 480.1605 GB/s")
     gather = quantity(
         deferred(published.row)("h200-16gib-all_gather").measured["busbw"], "GB/s"
     ) | by_hand("361.4 GB/s", "Bekman 2026")
@@ -385,6 +391,7 @@ class Thresholds(Claims):
     """Tokens that hide an exchange: a device's FLOP/s over its bandwidth, and a mixture's share."""
 
     devices = TwoNetworks.devices | by_hand("8 * 8")
+    servers = TwoNetworks.nodes | by_hand("8")
     size = HidingTokens.large
     slices = TensorLimit.inside
 
@@ -445,6 +452,7 @@ class FasterStep(Claims):
         "6 * 7e9 * 2048 / 395.6e12 * 1 s / (6 * 7e9 * 2048 / 395.6e12 * 1 s + "
         "{TwoNetworks.expected} * {GradientExchange.ring} / {TwoNetworks.time})"
     )
+    times_the_tokens = whole((Overlap.tokens / tokens).m_as("")) | by_hand("8192 / 2048")
     efficiency_hidden = collectives.scaling_efficiency(
         compute, communication, 1, Overlap.backward
     ).to("%") | by_hand("217.4317 / (217.4317 + most(0, 85.97923 - 2/3 * 217.4317))")

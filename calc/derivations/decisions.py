@@ -26,6 +26,7 @@ from calc.core.units import Quantity, quantity
 from calc.derivations import examples
 from calc.derivations.bases import ExchangeRatio, HalfBandwidth, HidingTokens, Rent, TensorLimit
 from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.deferred import deferred
 from calc.derivations.ledger import Claims
 from calc.derivations.quoting import DASH, Quoted, Row, Rows, show
 from calc.derivations.traces import number, whole
@@ -243,6 +244,20 @@ class PrecisionByBatch(Claims):
 
 UNDECIDED = "?"
 """Behind a gain that is smaller than the intervals of both times."""
+
+
+@deferred
+def count_decided() -> int:
+    """Return how many of the gains of `PrecisionByBatch` carry no question mark."""
+    gains = (str(gain) for row in PrecisionByBatch.rows() for gain in row[3:])
+    return sum(not gain.endswith(UNDECIDED) for gain in gains)
+
+
+class DecidedGains(Claims):
+    """Of the gains that are expected of fewer bits, hardly one exceeds its intervals."""
+
+    gains = len(PrecisionByBatch.formats) * len(PrecisionByBatch.batches) | by_hand("9 * 4")
+    decided = count_decided() | by_hand("1")
 
 
 def overlap(one: tuple[Quantity, Quantity] | None, other: tuple[Quantity, Quantity] | None) -> bool:

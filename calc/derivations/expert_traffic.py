@@ -129,8 +129,11 @@ class OpeningLayer(Claims):
 class ThreeFabrics(Claims):
     """One exchange of a layer on a switch, over rails, and on a torus of 64 devices."""
 
-    sent = (TwoFabrics.many * TokenBytes.both).to("MB") | by_hand("4096 * 172032 byte")
-    on_torus = (sent / OnTorus.exchange).to("ms") | by_hand("4096 * 172032 byte / 200 GB/s")
+    _all = TwoFabrics.many * TokenBytes.both
+    sent = (_all * (OnTorus.devices - 1) / OnTorus.devices).to("MB") | by_hand(
+        "63/64 * 4096 * 172032 byte"
+    )
+    on_torus = (_all / OnTorus.exchange).to("ms") | by_hand("4096 * 172032 byte / 200 GB/s")
 
 
 class WidthThatHides(Claims):
@@ -278,6 +281,8 @@ class TrainingRows(Claims):
     _interval = found[0].interval
     low, high = (quantity(round(100 * (end - 1)), "%") for end in (_interval.low, _interval.high))
     high |= by_hand("(floor(100 * 1.246 - 100 + 0.5)) * 1 %")
+    sooner_least = quantity(-100 * found[3].error, "%") | by_hand("1 - 984.80 / 1297")
+    sooner_most = quantity(-100 * found[2].error, "%") | by_hand("1 - 2179.67 / 3328")
     low |= by_hand("(floor(100 * 0.857 - 100 + 0.5)) * 1 %", "intervals.csv, training of mixtures")
 
     @staticmethod

@@ -58,6 +58,12 @@ class LinksOfToday(Claims):
     """From a chip beside it to another rack, a device sees bandwidths an order apart."""
 
     peer_loaded = constants.latency_p2p_pcie_gen5_loaded
+    least_apart = (constants.bandwidth_nvlink_4 / AnchorBandwidths.infiniband).to("") | by_hand(
+        "450 GB/s / 50 GB/s"
+    )
+    most_apart = (constants.bandwidth_nvlink_5 / AnchorBandwidths.infiniband).to("") | by_hand(
+        "900 GB/s / 50 GB/s"
+    )
 
     rows = (
         ("NVLink 3", constants.bandwidth_nvlink_3, None),

@@ -127,11 +127,16 @@ class TwoGenerations(Claims):
             approximately(constants.latency_l1_b200, 3),
             (b200.units * MemoryHierarchy.l1_bytes_per_clock * b200.clock).to("TB/s"),
         ),
-        (*_l2, b200.on_chip_memory, approximately(constants.latency_l2_b200, 3), None),
+        (
+            *_l2,
+            show(b200.on_chip_memory, digits=4),
+            approximately(constants.latency_l2_b200, 3),
+            None,
+        ),
         (*_hbm, b200.memory_capacity, None, b200.memory_bandwidth),
         ("Another GPU, NVLink", None, None, _nvlink, None, None, b200.link_bandwidth),
         ("The host, PCIe Gen5", None, None, _pcie, None, None, _pcie),
-    ) | row_by_hand("L2 cache | 50 MiB | 147 ns | 6.65 TB/s | 126 MiB | ≈ 150 ns | –")
+    ) | row_by_hand("L2 cache | 50 MiB | 147 ns | 6.65 TB/s | 126.5 MiB | ≈ 150 ns | –")
 
 
 class AverageAccess(Claims):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from calc import constants, formats, hardware
 from calc.core.units import Quantity, quantity
+from calc.derivations.bases import ServedMemory
 from calc.derivations.by_hand import by_hand, counted, row_by_hand
 from calc.derivations.deferred import deferred
 from calc.derivations.ledger import Claims
@@ -460,6 +461,10 @@ class FitOneDevice(Claims):
     mxfp4_weights = _weights(parameters, formats.MXFP4) | by_hand("70e9 * 4.25 bits")
     fp8_left = capacity_decimal - fp8_weights | by_hand("(85.899 - 70) GB")
     mxfp4_left = capacity_decimal - mxfp4_weights | by_hand("(85.899 - 37.1875) GB")
+    fp8_planned = ServedMemory.planned(h100).to("GB") - fp8_weights | by_hand(
+        "0.9 * 85.89935 GB - 70 GB"
+    )
+    used = ServedMemory.share | by_hand("90 %")
     fp8_rate = (quantity("1 token") * bandwidth / fp8_weights).to("token/s") | by_hand(
         "(3350 / 70) token/s"
     )

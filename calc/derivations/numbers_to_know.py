@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calc import constants, energy, hardware, links, machines, training, transformer
+from calc import attention, constants, energy, hardware, links, machines, training, transformer
 from calc.core.units import quantity
 from calc.derivations import examples
 from calc.derivations.by_hand import by_hand, row_by_hand
@@ -546,6 +546,20 @@ class AgentSessions(Claims):
     work = training.inference_flops(dense.active_parameters) | by_hand("2 * 70553706496 FLOP")
     work_mixture = training.inference_flops(mixture.active_parameters) | by_hand(
         "2 * 37552297472 FLOP"
+    )
+    over_context = attention.attention_flops(
+        *(context.m_as("token"), dense.layers, dense.heads, dense.head_width, dense.head_width)
+    ).to("GFLOP/token") * quantity("1 token") | by_hand("46592 * 80 * 64 * 4 * 128 * 1 FLOP")
+    # Absorbed: a key is a latent and its rotary part, a value the latent.
+    over_context_mixture = attention.attention_flops(
+        *(context.m_as("token"), mixture.layers, mixture.heads),
+        *(mixture.kv_latent + mixture.rotary_width, mixture.kv_latent),
+    ).to("GFLOP/token") * quantity("1 token") | by_hand(
+        "46592 * 61 * 128 * 2 * (576 + 512) * 1 FLOP"
+    )
+    whole = (work + over_context).to("GFLOP") | by_hand("{work} + {over_context}")
+    whole_mixture = (work_mixture + over_context_mixture).to("GFLOP") | by_hand(
+        "{work_mixture} + {over_context_mixture}"
     )
     cache = (transformer.kv_cache_per_token(dense) * context).to("GB") | by_hand(
         "46592 * 327680 byte"

@@ -14,6 +14,7 @@ from calc import (
     hardware,
     inference,
     kernel_shares,
+    machines,
     models,
     quantization,
     roofline,
@@ -240,6 +241,13 @@ class WhichLimit(Claims):
     )
     crossover = roofline.ridge_point(fp16_peak, bandwidth) * int8 / work | by_hand(
         "989e12 / (2 * 3.35e12)"
+    )
+    best_gemm = machines.of(h100).likely("gemm", "bf16")
+    int4_ridge_reached = roofline.ridge_point(best_gemm, bandwidth) * int4 / work | by_hand(
+        "794.5e12 * 0.515625 / (2 * 3.35e12)"
+    )
+    crossover_reached = roofline.ridge_point(best_gemm, bandwidth) * int8 / work | by_hand(
+        "794.5e12 / (2 * 3.35e12)"
     )
 
 

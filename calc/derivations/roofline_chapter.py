@@ -224,6 +224,7 @@ class MeasuredRoofline(Claims):
         "mean(2 / 56.32e6 / 3.18 * (225 * 16384 + 225 * 4096 + 16384 * 4096), 2"
         " / 53.9e6 / 3.18 * (128 * 16384 + 128 * 4096 + 16384 * 4096))"
     )
+    thin_extra = (1 / thin_share - 1).to("%") | by_hand("1 / {thin_share} - 1")
     wide_share = median_share(dots, peak, bandwidth, ridge_point, left=False) | by_hand(
         "mean(2 * 3841 * 16384 * 4096 / 688.5, 2 * 3840 * 16384 * 4096 / 687.3) / 794.5e6"
     )
