@@ -254,7 +254,7 @@ def count_decided() -> int:
 
 
 class DecidedGains(Claims):
-    """Of the gains that are expected of fewer bits, hardly one exceeds its intervals."""
+    """Hardly a gain that is expected of fewer bits exceeds the intervals of its times."""
 
     gains = len(PrecisionByBatch.formats) * len(PrecisionByBatch.batches) | by_hand("9 * 4")
     decided = count_decided() | by_hand("1")
