@@ -94,11 +94,12 @@ def alt() -> str:
         )
         sentences.append(f"of {model.name}, {'; '.join(bars)}")
     first = ShardedStates.held[0]
-    parts = (f"{show(getattr(first, part), digits=3)} of {name}" for part, name, _ in PARTS)
+    parts = [f"{show(getattr(first, part), digits=3)} of {name}" for part, name, _ in PARTS]
+    parts.append(f"{show(ShardedStates.logits, digits=2)} of logits")
     return f"""Stacked bars of the memory of a device for ways to cut two models, on an axis that is
     broken for the two longest, with a line at the {show(ShardedStates.capacity)}, or
     {show(ShardedStates.capacity.to("GB"), digits=2)}, of an H100. The first bar is {listed(parts)};
-    the stages of ZeRO remove these one by one, except the activations, which CP, TP and
+    the stages of ZeRO remove these one by one, except activations and logits, which CP, TP and
     recomputation shrink.
     In all, {". And ".join(sentences)}."""
 

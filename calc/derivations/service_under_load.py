@@ -285,6 +285,7 @@ class AgentServer(Claims):
             cls.row(DENSE, "TP 8", cls.dense_most),
             cls.row(MIXTURE, "TP 8", cls.few, **fp8),
             cls.row(MIXTURE, "DP 8 of attention", cls.few, **apart),
+            cls.row(MIXTURE, "DP 8 of attention", cls.dense_most, **apart),
             cls.row(MIXTURE, "DP 8 of attention", cls.many, **apart),
         ]
 
