@@ -17,9 +17,8 @@ OF_TORCH = TRITON_INTERPRET=1 .venv-torch/bin/python -m pytest -n auto calc/code
 help:
 	@echo 'make book                  render the book into _book/ (HTML and PDF)'
 	@echo 'make book ENGINE=quarto    the same with Quarto, where it is installed'
-	@echo 'make test                  style, and the tests but for the slow ones'
+	@echo 'make test                  style, and the tests but for the slow ones; with SLOW=too those too'
 	@echo 'make test-slow             types, and the slow tests that every change runs'
-	@echo 'make test SLOW=too         both of these in one run, whose processes import and collect once'
 	@echo 'make test-torch            the tests that need torch, numba and Triton, in .venv-torch'
 	@echo 'make test-nightly          slow tests of every case, and properties on many more examples'
 	@echo 'make set-up-test           bring what tests, lint and python -m tools.pages need into .venv, and run nothing'

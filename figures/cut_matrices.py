@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -118,10 +119,10 @@ class _Row:
         wide = 3.0 if style.is_narrow() else 2.1  # what is sent stands under the arrow
         ends = (self.x - 0.3, self.y), (self.x - 0.3 + wide, self.y)
         style.arrow(self.axes, *ends, color=style.RED)
-        look = {"ha": "center", "color": style.RED}
+        label = partial(style.note, self.axes, ha="center", color=style.RED)
         middle = self.x - 0.3 + wide / 2
-        style.note(self.axes, middle, self.y + 0.25, name, va="bottom", **look)
-        style.note(self.axes, middle, self.y - 0.3, show(sent, digits=3), va="top", **look)
+        label(middle, self.y + 0.25, name, va="bottom")
+        label(middle, self.y - 0.3, str(show(sent, digits=3)), va="top")
         self.x += wide - 0.1
 
     def _named(self, name: str, wide: float) -> None:

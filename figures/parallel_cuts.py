@@ -65,6 +65,7 @@ def draw() -> Figure:
         style.canvas(axes, DEVICES * PITCH - 1, PARTS + 1.6, left=-0.2, bottom=-4.6)
         for device in range(DEVICES):
             _device(axes, cut, device)
+        _tokens(axes, cut)
         style.note(axes, 0, PARTS + 0.5, cut.name, bold=True)
         holds, sent = (show(size, digits=3) for size in (cut.holds, cut.sent))
         style.note(axes, 0, -1.9, f"holds {holds}", color=style.BLUE, va="top")
@@ -100,7 +101,17 @@ def _device(axes: Axes, cut: Cut, device: int) -> None:
         if places:
             look = {"edgecolor": (style.INK, 0.35), "linewidth": 0.4}
             style.boxes(axes, places, facecolor=(style.BLUE, 0.75 if held else 0.05), **look)
-    for part in range(DEVICES):
-        has = part == device or not cut.own_tokens
-        color, alpha = (style.GREEN, 0.7) if has else (style.INK, 0.05)
-        style.card(axes, (left + part, -1.3), (0.9, 0.8), color=color, alpha=alpha)
+
+
+def _tokens(axes: Axes, cut: Cut) -> None:
+    """Draw a strip of the tokens below each device, filled where it has them."""
+    parts = [(device, part) for device in range(DEVICES) for part in range(DEVICES)]
+    for has, color, alpha in ((True, style.GREEN, 0.7), (False, style.INK, 0.05)):
+        places = [
+            (device * PITCH + part, -1.3, 0.9, 0.8)
+            for device, part in parts
+            if (part == device or not cut.own_tokens) == has
+        ]
+        if places:
+            look = {"edgecolor": (color, 0.8), "linewidth": 0.8}
+            style.boxes(axes, places, facecolor=(color, alpha), **look)

@@ -32,7 +32,12 @@ GENERATIONS = {  # a colour for the devices of a generation, whose names begin s
 }
 TICKS = (0.25, 0.5, 1, 2, 4)
 WIDEST = (0.2, 5.5)  # measured over expected; what is beyond is drawn at the edge
-SHORTER = {"TensorRT-LLM": "TRT-LLM", "up to ": "≤\N{NO-BREAK SPACE}", "another program": "other"}
+SHORTER = {
+    "TensorRT-LLM": "TRT-LLM",
+    "another program": "other",
+    "2024-05": "5/24",
+    "up to ": "≤\N{NO-BREAK SPACE}",
+}
 DOT = 3.2  # points
 Line: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 System: TypeAlias = tuple[int, Sequence[Comparison]]  # its place from the top, and its rows

@@ -306,8 +306,9 @@ class CardForTuning(Claims):
 def _measured(run: str) -> Quantity:
     """Tokens a second of a run of torchtune."""
     (found,) = (one for one in MeasuredTuning.runs if one.id == f"torchtune-{run}")
-    assert found.throughput is not None
-    return found.throughput
+    rate: Quantity | None = found.throughput
+    assert rate is not None
+    return rate
 
 
 class StepOfLora(Claims):

@@ -307,7 +307,7 @@ class ExpertsReached(Claims):
                 )
                 cells += [
                     show(quantity(roof, "s").to("us"), "us", 2),
-                    percent(surface.share(count, roof)),
+                    percent(float(surface.share(count, roof))),
                 ]
             yield count, *cells
 

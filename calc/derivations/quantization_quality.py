@@ -295,7 +295,6 @@ class FormatByBatch(Claims):
         ("b200", "nvfp4", 0.5625, 0.5625),
     )
     header = ("Tokens", "H100, BF16", "H100, FP8", "B200, BF16", "B200, FP8", "B200, NVFP4")
-    program = "vllm"
     version = "0.24.0"
     worst_error = deferred(largest_error)(
         _products_of_vllm(device, form) for device, form, *_ in columns

@@ -337,7 +337,12 @@ def _pool(devices: int, machine: Machine, without: str) -> tuple[Curve, ...]:
 
 @lru_cache(maxsize=2**12)
 def has_links_of(curve: Curve, devices: int, machine: Machine) -> bool:
-    """Return whether a curve's links are those of a machine, whose messages it times then."""
+    """Return whether a curve's links are those of a machine, whose messages it times then.
+
+    >>> curve = get("allreduce-8xh100-dgxc")
+    >>> [has_links_of(curve, 8, machines.get(key)) for key in ("dgx-h200", "dgx-b200")]
+    [True, False]
+    """
     theirs, inside = curve.place, devices <= machine.domain
     if theirs.key == machine.key:
         return True

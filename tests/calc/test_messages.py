@@ -87,7 +87,7 @@ def test_a_torus_takes_published_bandwidths_and_its_hops() -> None:
     ("machine", "sentence"),
     [
         ("aws-p5", "NVIDIA DGX H100 over InfiniBand or RoCE, not EFA"),
-        ("gcp-a3-mega", "NVIDIA DGX H100 over InfiniBand or RoCE, not GPUDirect-TCPXO"),
+        ("gcp-a3-mega", "NVIDIA DGX A100 40 GB over InfiniBand or RoCE, not GPUDirect-TCPXO"),
         ("azure-nd-h100-v5", "as on NVIDIA DGX H100 by"),
     ],
 )
