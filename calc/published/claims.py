@@ -477,6 +477,26 @@ def _field(table: Mapping[str, Any], name: str, least: float = 1 / MOST) -> floa
     return number
 
 
+@lru_cache(maxsize=64)
+def _model_of_both(named: str, beside: str) -> str:
+    """Return the model said beside a file, which names it by a family and a size, or not at all.
+
+    >>> _model_of_both("llama 8B Q4_K_M", "llama-3-1-8b")
+    'llama-3-1-8b'
+    """
+    try:
+        in_file = conditions.model(Row("serving", "", {"model": named}, {}))
+    except InputError:
+        return beside
+    said = models.get(beside)
+    if in_file.parameters != said.parameters:
+        raise InputError(
+            f"the file is of {abbreviated(named)}, and {said.name} was said beside it: which of"
+            " them ran?"
+        )
+    return beside
+
+
 def _of_table(
     table: Mapping[str, Any], beside: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, float]]:
@@ -496,6 +516,8 @@ def _of_table(
     if (name := said.get("model")) and "dtype_weights" not in said:
         ends = re.findall(rf"(?<=[-_ .])(?:{FORMAT})(?![a-z])", str(name), re.I)
         said |= {"dtype_weights": _weights_of(ends[-1])} if ends else {}
+    if said.get("model") and "model" in beside:
+        said["model"] = _model_of_both(str(said["model"]), beside["model"])
     said = {**beside, **said}
     if "num_devices" not in said and {"per_node", "nodes"} <= table.keys():
         said["num_devices"] = int(_field(table, "per_node", 1.0) * _field(table, "nodes", 1.0))

@@ -266,7 +266,9 @@ def bench(row: Mapping[str, Any]) -> Result:
     prompt, answer, depth = (_counted(row.get(name)) for name in ("n_prompt", "n_gen", "n_depth"))
     name = Path(str(file)).name.removesuffix(".gguf") if file else row.get("model_type")
     devices = [part.strip() for part in re.split(r",\s*", str(row.get("gpu_info") or ""))]
-    said: Result = {"model": name, "software": "llama.cpp", "batch": 1, "avg_ts": row.get("avg_ts")}
+    build = f" build {row['build_number']}" if row.get("build_number") else ""
+    said: Result = {"model": name, "software": f"llama.cpp{build}", "batch": 1}
+    said["avg_ts"] = row.get("avg_ts")
     if devices[0] and len({*devices}) == 1:
         said |= {"device": devices[0], "num_devices": len(devices)}
     if not answer and prompt:
@@ -290,6 +292,7 @@ def _counted(value: Any) -> Any:
 def _llama_bench(text: str, path: Path | str) -> Iterator[Found]:
     """The table that llama-bench prints, with the devices that it names above."""
     devices = next(filter(None, (re.findall(words, text) for words in DEVICE_LINES)), [])
+    build = re.search(r"(?m)^build: \w+ \((\d+)\)", text)
     titles: list[str] = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -303,6 +306,7 @@ def _llama_bench(text: str, path: Path | str) -> Iterator[Found]:
                 names = {"pp": "n_prompt", "tg": "n_gen"}
                 result: Result = {"model_type": _with_size(row), "gpu_info": ", ".join(devices)}
                 result |= {"avg_ts": _value(rate[0]), "n_depth": int(kind[3] or 0)}
+                result |= {"build_number": build[1]} if build else {}
                 yield bench(result | {names[kind[1]]: int(kind[2])}), ""
 
 

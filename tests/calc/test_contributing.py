@@ -118,3 +118,17 @@ def test_the_command_writes_a_file_that_validate_reads(
     assert "3" in command.prints(f"validate --published {file}")
     refused = command.refuses(f"check {log} --contribute {tmp_path / 'mine.csv'}")
     assert "--contribute needs a name that ends in .toml" in refused
+
+
+def test_the_model_said_beside_a_log_is_its_row_s(tmp_path: Path) -> None:
+    """llama-bench says "llama 8B" of every release; what is said beside it tells which."""
+    lines = [line for line in LLAMA_BENCH.splitlines() if "llama 7B" not in line]
+    log, row = tmp_path / "log.txt", tmp_path / "row.toml"
+    log.write_text("\n".join(lines), encoding="utf-8")
+    contribute(load_claims(log), row, "Llama 3.1 8B")
+    written = row.read_text(encoding="utf-8")
+    assert 'model = "llama-3-1-8b"' in written
+    assert 'software = "llama.cpp build 1786"' in written
+    with pytest.raises(InputError, match="and Qwen3 8B was said beside it: which of them ran"):
+        contribute(load_claims(log), tmp_path / "other.toml", "Qwen3 8B")
+    assert not (tmp_path / "other.toml").exists()
