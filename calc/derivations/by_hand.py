@@ -224,8 +224,10 @@ class by_hand(Witness):  # noqa: N801  # reads as what stands beside a number
         close = math.isclose(
             number, plain.magnitude, rel_tol=FOUR_DIGITS, abs_tol=0 if number else ROUNDED
         )
-        by_calc = f"by hand it is {result.to(plain.units)}, and by calc {plain}: one is wrong"
-        return "" if close else by_calc
+        if close:
+            return ""
+        hand, calc = (f"{each:.6g}" for each in (result.to(plain.units), plain))
+        return f"by hand it is {hand}, and by calc {calc}: one is wrong"
 
     def told(self, value: Any) -> str:
         owner = _owner(value)

@@ -202,6 +202,11 @@ def test_faults_of_quoted_rows_name_the_file_the_line_and_what_is_wanted(tmp_pat
     assert (
         message == "chapters/roofline.qmd:7: AsSold is quoted, and no cell of the page imports it."
     )
+    (message,) = of_names([Quote(chapter, 7, f"spelled({ridge})")])
+    assert (
+        message
+        == "chapters/roofline.qmd:7: spelled() is called, and no cell of the page imports it."
+    )
     (message,) = of_results(
         [quoted("ModelTooLarge.int4_time"), quoted("WeightsOrBoth.token_int4", other)]
     )

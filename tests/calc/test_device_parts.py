@@ -70,6 +70,9 @@ def by_parts() -> dict[tuple[str, str], tuple[float, str]]:
     made_of_parts = {}
     for key, parts in PARTS.items():
         for name, value in parts.items():
+            assert name not in PEAKS or isinstance(value, list), (
+                f"tests/parts.toml: {key}: {name} must be a list of tables, [{{ bf16 = 150 }}]"
+            )
             for table in value if name in PEAKS else ():
                 for dtype, peak in peaks(table):
                     unit = "TOP/s" if dtype.startswith("int") else "TFLOP/s"
@@ -94,7 +97,7 @@ def to_write(key: str, name: str) -> str:
         unit = "TOP/s" if dtype.startswith("int") else "TFLOP/s"
         line = (
             f"{table} = [{{ cores = …, clock = GHz, operations = {{ {dtype} = of a core in a cycle"
-            f" }} }}], or {{ {dtype} = … }} in {unit}"
+            f" }} }}], or [{{ {dtype} = … }}], in {unit}"
         )
     else:
         unit = MEASURED_IN.get(name)

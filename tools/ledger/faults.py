@@ -8,6 +8,7 @@ by tests alone.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -70,6 +71,9 @@ def of_names(quotes: list[Quote]) -> Iterator[str]:
                 yield f"{quote.place}: {name} is no row of calc.derivations{mend}."
             elif (owner := name.partition(".")[0]) not in imported(quote.chapter):
                 yield f"{quote.place}: {owner} is quoted, and no cell of the page imports it."
+        for function in quote.functions:
+            if function not in imported(quote.chapter) and not hasattr(builtins, function):
+                yield f"{quote.place}: {function}() is called, and no cell of the page imports it."
 
 
 def of_witnesses(rows: dict[str, Any]) -> Iterator[str]:

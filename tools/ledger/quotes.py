@@ -41,6 +41,11 @@ class Quote:
         return re.findall(r"\b([A-Z]\w*\.[a-z]\w*)", self.expression)
 
     @property
+    def functions(self) -> list[str]:
+        """The functions that it calls by their own names: ["show"]."""
+        return re.findall(r"(?<![.\w])([a-z]\w*)\(", self.expression)
+
+    @property
     def page(self) -> str:
         return self.chapter.relative_to(ROOT).with_suffix(".html").as_posix()
 
