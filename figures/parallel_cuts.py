@@ -63,8 +63,7 @@ def draw() -> Figure:
     shape = (3, 2) if narrow else (2, 3)
     for axes, cut in zip(figure.subplots(*shape).flat, CUTS, strict=True):
         style.canvas(axes, DEVICES * PITCH - 1, PARTS + 1.6, left=-0.2, bottom=-4.6)
-        for device in range(DEVICES):
-            _device(axes, cut, device)
+        _model(axes, cut)
         _tokens(axes, cut)
         style.note(axes, 0, PARTS + 0.5, cut.name, bold=True)
         holds, sent = (show(size, digits=3) for size in (cut.holds, cut.sent))
@@ -84,23 +83,25 @@ def alt() -> str:
     filled where a device holds them, over a strip of the tokens that it has. {each}."""
 
 
-def _device(axes: Axes, cut: Cut, device: int) -> None:
-    left = device * PITCH
+def _model(axes: Axes, cut: Cut) -> None:
+    """Draw the cells of the model on each device, filled where it holds them."""
     columns = range(PARTS + 1 if cut.name == "EP" else PARTS)
     wide = PARTS / len(columns)
-    cells = {
-        held: [
-            (left + column * wide, PARTS - 1 - row, 0.9 * wide, 0.9)
-            for row in range(PARTS)
-            for column in columns
+    cells = [
+        (device, row, column)
+        for device in range(DEVICES)
+        for row in range(PARTS)
+        for column in columns
+    ]
+    for held, alpha in ((True, 0.75), (False, 0.05)):
+        places = [
+            (device * PITCH + column * wide, PARTS - 1 - row, 0.9 * wide, 0.9)
+            for device, row, column in cells
             if cut.held(device, row, column) == held
         ]
-        for held in (True, False)
-    }
-    for held, places in cells.items():
         if places:
             look = {"edgecolor": (style.INK, 0.35), "linewidth": 0.4}
-            style.boxes(axes, places, facecolor=(style.BLUE, 0.75 if held else 0.05), **look)
+            style.boxes(axes, places, facecolor=(style.BLUE, alpha), **look)
 
 
 def _tokens(axes: Axes, cut: Cut) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from math import nan
 from statistics import median
@@ -32,12 +33,8 @@ GENERATIONS = {  # a colour for the devices of a generation, whose names begin s
 }
 TICKS = (0.25, 0.5, 1, 2, 4)
 WIDEST = (0.2, 5.5)  # measured over expected; what is beyond is drawn at the edge
-SHORTER = {
-    "TensorRT-LLM": "TRT-LLM",
-    "another program": "other",
-    "2024-05": "5/24",
-    "up to ": "≤\N{NO-BREAK SPACE}",
-}
+SHORTER = {"TensorRT-LLM": "TRT-LLM", "another program": "other", "up to ": "≤\N{NO-BREAK SPACE}"}
+MONTH = re.compile(r"\b\d\d(?P<year>\d\d)-(?P<month>\d\d)\b")
 DOT = 3.2  # points
 Line: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 System: TypeAlias = tuple[int, Sequence[Comparison]]  # its place from the top, and its rows
@@ -60,6 +57,7 @@ def short(program: str, device: str) -> str:
     """A system by names that are not too wide for a phone."""
     for whole, shorter in SHORTER.items():
         program = program.replace(whole, shorter)
+    program = MONTH.sub(lambda found: f"{int(found['month'])}/{found['year']}", program)
     return f"{program}, {device}"
 
 

@@ -47,7 +47,7 @@ from functools import cache, cached_property, partial
 from itertools import pairwise
 from operator import sub
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, overload
 
 from calc.catalog import hardware
 from calc.core.arrays import Number
@@ -328,6 +328,10 @@ class Surface:
             f" {self.rows} rows, half within {self.own.median:.0%}"
         )
 
+    @overload
+    def share(self, length: float, roof: float) -> float: ...
+    @overload
+    def share(self, length: Number, roof: Number) -> Number: ...
     def share(self, length: Number, roof: Number) -> Number:
         """Return the share of the pace of published peaks, for a length and a roof in seconds."""
         lengths = LENGTHS[self.kernel]

@@ -133,7 +133,7 @@ class Exponentials(Claims):
             for width in (FusedAttention.wide, FusedAttention.width):
                 ratio = _exponentials(device, width=width).m_as("")
                 shares = (
-                    percent(float(_prompts(name, program, width).share(PROMPT, roof)))
+                    percent(_prompts(name, program, width).share(PROMPT, roof))
                     for program in cls.programs
                 )
                 yield (
@@ -263,7 +263,7 @@ class Decode(Claims):
         surface = kernel_shares.surface_of("caches", device, cls.program, "bf16")
         assert surface is not None
         roof = (moved / hardware.get(device).memory_bandwidth).m_as("s")
-        return percent(float(surface.share(context, roof)))
+        return percent(surface.share(context, roof))
 
     @classmethod
     @row_by_hand("8192 | 1 | 10 µs | 39% | 31% | 32%")

@@ -204,7 +204,9 @@ class FormatsReached(Claims):
         if surface is None:
             return None
         peak = hardware.get(device).peak(surface.rate)
-        return peak * surface.share(cls.side, 2 * cls.side**3 / peak.m_as("FLOP/s"))
+        share = surface.share(cls.side, 2 * cls.side**3 / peak.m_as("FLOP/s"))
+        reached: Quantity = peak * share
+        return reached
 
     @classmethod
     def over_bf16(cls, *formats: str) -> list[Quantity]:
@@ -307,7 +309,7 @@ class ExpertsReached(Claims):
                 )
                 cells += [
                     show(quantity(roof, "s").to("us"), "us", 2),
-                    percent(float(surface.share(count, roof))),
+                    percent(surface.share(count, roof)),
                 ]
             yield count, *cells
 

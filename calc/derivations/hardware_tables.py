@@ -258,7 +258,7 @@ def _in_engines(device: Accelerator, form: str, size: int) -> Quantity | None:
         return None
     peak = device.peak(rate)
     roof = (quantity(2 * size**3, "FLOP") / peak).m_as("s")
-    shares = [float(surface.share(size, roof)) for surface in surfaces_of_products(device, form)]
+    shares = [surface.share(size, roof) for surface in surfaces_of_products(device, form)]
     return max(shares) * peak if shares else None
 
 

@@ -171,7 +171,7 @@ def test_planted_values_are_noticed() -> None:
         ("{nothing}", "{nothing} is no row that has arithmetic by hand"),
         ("3 GBB", "GBB"),
         ("3 s", "by hand it is 3 s, where calc has 153.0 FLOP/byte: a quantity in FLOP/byte is"),
-        ("3 FLOP/B", "by hand it is 3 FLOP/byte, and by calc 153.0 FLOP/byte"),
+        ("3 FLOP/B", "by hand it is 3 FLOP/byte, and by calc 153.016 FLOP/byte"),
     ],
 )
 def test_what_is_wrong_with_a_witness_is_a_sentence(written: str, wanted: str) -> None:
