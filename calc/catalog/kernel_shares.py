@@ -178,8 +178,6 @@ WITH_WEIGHTS = ("product", "experts")
 of them have a token of."""
 WIDE = 6
 """Widths of a square matrix, over its rows, from which on these move little beside it."""
-
-
 STARTED = 4e-6
 """Seconds of a roof below which a kernel's own start, a few microseconds, is most of its time."""
 

@@ -51,14 +51,11 @@ class FormatRatesTable(Claims):
     ) | row_by_hand("H100 | 989 TFLOP/s | 0.068 | 0.5 | 2 | no | no | 2 | –")
 
 
-BYTES = {"bf16": 2.0, "fp8": 1.0, "fp8-block": 1.0, "nvfp4": 0.5625}
-"""Bytes of a number, of the inputs as of the weights."""
-
-
 def _time(device: Accelerator, form: str, rows: int, side: int) -> Quantity | None:
     """Return the time of rows times a square matrix by the fastest kernel, if measured."""
     peak = device.peak(kernel_shares.RATES.get(form, "bf16")).m_as("FLOP/s")
-    moved = kernel_shares.bytes_of_product(rows, side, side, BYTES[form], BYTES[form])
+    each = kernel_shares.bytes_of_weight(form)  # of the inputs as of the weights
+    moved = kernel_shares.bytes_of_product(rows, side, side, each, each)
     roof = max(2 * rows * side**2 / peak, moved / device.memory_bandwidth.m_as("byte/s"))
     times = [surface.time(rows, roof) for surface in surfaces_of_products(device, form)]
     return quantity(min(times), "s").to("µs") if times else None

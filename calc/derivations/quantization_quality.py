@@ -288,27 +288,24 @@ class FormatByBatch(Claims):
     layer: Any = DENSE
     rows_of_batch = (1, 16, 64, 256, 1024, 8192)
     columns = (
-        ("h100", "bf16", 2.0, 2.0),
-        ("h100", "fp8", 1.0, 1.0),
-        ("b200", "bf16", 2.0, 2.0),
-        ("b200", "fp8", 1.0, 1.0),
-        ("b200", "nvfp4", 0.5625, 0.5625),
+        *(("h100", "bf16"), ("h100", "fp8")),
+        *(("b200", "bf16"), ("b200", "fp8"), ("b200", "nvfp4")),
     )
     header = ("Tokens", "H100, BF16", "H100, FP8", "B200, BF16", "B200, FP8", "B200, NVFP4")
     version = "0.24.0"
     worst_error = deferred(largest_error)(
-        _products_of_vllm(device, form) for device, form, *_ in columns
+        _products_of_vllm(*column) for column in columns
     ) | by_hand("0.13", "the largest of the errors of these surfaces in kernel_shares.csv")
 
     @classmethod
-    def time(cls, rows: int, device: str, format: str, given: float, weight: float) -> Quantity:
+    def time(cls, rows: int, device: str, format: str) -> Quantity:
         """Return the time of the product of so many tokens with the layer's first matrix."""
         n, k = cls.layer.feed_forward_width, cls.layer.width
         surface = _products_of_vllm(device, format)
-        gpu = hardware.get(device)
+        gpu, each = hardware.get(device), kernel_shares.bytes_of_weight(format)
         roof = max(
             2 * rows * n * k / gpu.peak(surface.rate).m_as("FLOP/s"),
-            kernel_shares.bytes_of_product(rows, n, k, given, weight)
+            kernel_shares.bytes_of_product(rows, n, k, each, each)
             / gpu.memory_bandwidth.m_as("byte/s"),
         )
         return quantity(surface.time(rows, roof), "s").to("us")

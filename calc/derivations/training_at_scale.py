@@ -99,10 +99,8 @@ class ShardedStates(Claims):
     staged = held[8].total | by_hand(
         "16 * (10 * 855638016 + 128256 * 8192) / 8 * 1 byte + (184.0545 GB - {logits}) / 8"
     )
-    logits = (
-        held[0].loss.to("GB")
-        | by_hand("8192 * 128256 * 4 byte", "in BF16, with their gradient")
-        | by_hand("8192 * 128256 * 4 byte", "in BF16, with their gradient")
+    logits = held[0].loss.to("GB") | by_hand(
+        "8192 * 128256 * 4 byte", "in BF16, with their gradient"
     )
 
 

@@ -445,16 +445,20 @@ def _scaled(curve: Curve, operation: str, size: float, devices: int, machine: Ma
     rounds = _rounds(operation, devices, machine) / _rounds_of(curve)
     there = curve.time(size)
     start = min(there, curve.start(size))
-    pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, curve.place)
-    return rounds * start + pace * (there - start)
+    return rounds * start + _longer(curve, operation, devices, machine) * (there - start)
 
 
 def _moved(curve: Curve, operation: str, size: float, devices: int, machine: Machine) -> float:
     """Seconds that links take of a size, by the share of theirs that a curve reaches at most."""
     if _is_half(curve, operation):
         return _moved(curve, "all_reduce", size, devices, machine) / 2
-    pace = _pace(operation, devices, machine) / _pace(curve.operation, curve.devices, curve.place)
-    return pace * curve.pace(size) * size
+    return _longer(curve, operation, devices, machine) * curve.pace(size) * size
+
+
+def _longer(curve: Curve, operation: str, devices: int, machine: Machine) -> float:
+    """Return how many times as long as on a curve's own devices links take at least."""
+    own = _pace(curve.operation, curve.devices, curve.place)
+    return _pace(operation, devices, machine) / own
 
 
 def _started(operation: str, size: float, devices: int, machine: Machine, without: str) -> float:
