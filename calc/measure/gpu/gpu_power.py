@@ -54,7 +54,7 @@ def _power(bench: Bench, make: Callable[[], Work] | None) -> Row:
     start, runs = bench.clock(), 0
     seconds = READS if bench.small else SECONDS
     try:
-        while bench.clock() - start < seconds or len(samples) < 2:
+        while not runs or bench.clock() - start < seconds or len(samples) < 2:
             for _ in range(10):
                 work()
             runs += 10

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from collections.abc import Iterator
 from itertools import chain as chain_of, count, repeat
 from pathlib import Path
@@ -188,6 +189,22 @@ def test_power_is_that_of_the_half_of_the_time_that_has_settled(
         idle = case.labels["work"] == "idle"
         assert idle == (row["runs_per_second"] == "")
         assert idle or row["seconds"] * row["runs_per_second"] == pytest.approx(1)
+
+
+def test_work_is_done_though_the_meter_had_its_time_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine that is busy may wake the work after the meter has read all that it needs."""
+
+    class Late(Trial):
+        def clock(self) -> float:
+            time.sleep(0.05)
+            return super().clock()
+
+    monkeypatch.setattr(gpu_power, "reading", lambda: (300.0, 900.0))
+    monkeypatch.setattr(gpu_power, "READS", 1e-3)
+    idle, *_ = gpu_power.cases(Late())
+    assert idle.run()["repeats"] >= 2
 
 
 @pytest.mark.parametrize("dtype", ["fp64", "fp32", "bf16", "fp8-e4m3", "int8"])
