@@ -158,7 +158,7 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
             places = range(len(active))
             last = active.pop(max(places, key=lambda at: (active[at] not in writers, at)))
             if written[last]:
-                whole[last] += int(kept * (written[last] - 1))
+                whole[last] += kept * (written[last] - 1)
                 start[last] = 0
             read[last], written[last] = start[last], 0
             preempted += 1
@@ -166,13 +166,13 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
         room, pieces, looked_at = copy.chunk - made.checked * len(writers), 0, 0.0
         finished = []
         for each in [one for one in active if one not in writers]:
-            piece = min(room - pieces, whole[each] - read[each])
-            if piece <= 0 and read[each] < whole[each]:
+            piece = min(room - pieces, int(whole[each]) - read[each])
+            if piece <= 0 and read[each] < int(whole[each]):
                 break
             looked_at += piece * (read[each] + piece / 2)
             pieces += piece
             read[each] += piece
-            if read[each] == whole[each]:
+            if read[each] == int(whole[each]):
                 finished.append(each)
         held = sum(whole[each] + kept * (written[each] - 1) for each in writers)
         clock += float(made.time(len(writers), held, pieces, looked_at))
@@ -278,6 +278,18 @@ def test_a_memory_that_fills_makes_sequences_start_again() -> None:
         simulate(replica(made, memory=150), trace)
     with pytest.raises(InputError, match="chunk must be above 1"):
         simulate(replica(made, chunk=1), trace)
+
+
+@pytest.mark.parametrize("written", [1.0, 1.7, 2.9])
+def test_a_memory_that_fills_loses_no_part_of_a_token(written: float) -> None:
+    """Where cached tokens alone take time, those of all passes are a sum that has no order."""
+    trace = poisson(20, 60, 100, 100, 0.5, 0.5, seed=1)
+    made = replace(steps(cached=1e-6), checked=3, written=written)
+    run = simulate(replica(made, memory=1000), trace, clients=len(trace))
+    passes = np.ceil((trace.answers - 1) / written)
+    looked_at = passes * trace.prompts + written * passes * (passes - 1) / 2
+    assert run.preempted > 20
+    assert run.done.max() == pytest.approx(1e-6 * looked_at.sum(), rel=1e-9)
 
 
 def test_what_kept_both_limits_is_counted() -> None:

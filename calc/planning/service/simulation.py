@@ -119,8 +119,8 @@ def simulate(
     arrivals += [math.inf] * (total - asked)
     announced = [arrival + replica.request for arrival in arrivals] + [math.inf]
     cached, held = trace.cached.tolist(), trace.prompts.tolist()
-    # `held` is what each brings to the batch: its prompt, and what it had written before; `left`
-    # are the passes that it has to write in after its first token.
+    # `held` is what each brings to the batch: its prompt, and what it had written before, of which
+    # whole tokens are read again; `left` are the passes that it has to write in after its first.
     left = numpy.maximum(0, numpy.ceil((trace.answers - 1) / written)).astype(int).tolist()
     # What each takes of memory when it is let in, and at each step that it writes in.
     takes = (trace.prompts + trace.answers).tolist() if replica.reserves else held
@@ -173,7 +173,7 @@ def simulate(
                 ends = sorted(end for end in ends if end % total != request)
                 soonest = ends[0] // total if ends else NEVER
                 left[request] -= passes - before
-                held[request] += int((passes - before) * written)
+                held[request] += (passes - before) * written
                 cached[request] = 0
             preempted += 1
             waiting.appendleft(request)
@@ -183,7 +183,7 @@ def simulate(
             taken, looked_at = 0, 0.0
             for request in reading:
                 before = read[request]
-                piece = held[request] - before
+                piece = int(held[request]) - before
                 if piece > room:
                     if room > 0:
                         taken += room
