@@ -160,9 +160,10 @@ class LogExplained(Answer):
     def expected(self, name: str) -> Quantity | None:
         """Return what is expected of a line; None of what the data have no rule for."""
         memory = self.memory
+        if name == "keys and values":
+            return memory.left
         named: dict[str, Quantity] = {
             "found by programs": memory.visible,
-            "keys and values": memory.caches,
             "blocks": quantity(memory.blocks, ""),
             "tokens": quantity(memory.tokens, ""),
             "sequences": quantity(memory.sequences, ""),
@@ -211,13 +212,20 @@ class LogExplained(Answer):
 
     @property
     def caveats(self) -> Sequence[str]:
+        return tuple(self._caveats())
+
+    def _caveats(self) -> Iterator[str]:
         names = {line.name for line in self.log.lines}
         if "keys and values" not in names and "tokens" not in names:
-            return (
+            yield (
                 "The log ends before caches are taken: what comes after its last line on memory is"
-                " not in it.",
+                " not in it."
             )
-        return ()
+        if self.memory.over is not None:
+            yield (
+                f"All else is expected to take {self.memory.over} more than its room, so that"
+                " nothing is left for keys and values."
+            )
 
     @cached_property
     def tables(self) -> Sequence[Table]:

@@ -136,6 +136,16 @@ class Memory(Answer):
         )
 
     @property
+    def over(self) -> Quantity | None:
+        """What the parts take beyond the room, so that nothing is left for caches; None if less."""
+        return -self.caches if self.caches.magnitude < 0 else None
+
+    @property
+    def left(self) -> Quantity:
+        """What caches have, which is never less than nothing."""
+        return self.caches if self.over is None else quantity(0, "GiB")
+
+    @property
     def fits(self) -> bool:
         """Return whether a sequence of the wanted length is held."""
         return self.lacks is None
@@ -153,10 +163,10 @@ class Memory(Answer):
             return ""
         job, may = self.start.job, MAY_NOT_FIT if self.fits else "may fit after all"
         on = f"{job.model.name} {may} on {job.layout.devices} {job.device.name}"
-        return (
-            f"{on}: keys and values have {self.caches} ± {self.error} of each, and a sequence of"
-            f" {self.context} tokens takes {taken}."
-        )
+        left = f"keys and values have {self.caches} ± {self.error} of each"
+        if self.over is not None:
+            left = f"all else takes {self.over} ± {self.error} more than its room of each"
+        return f"{on}: {left}, and a sequence of {self.context} tokens takes {taken}."
 
     @property
     def verdict(self) -> str:
@@ -280,7 +290,7 @@ class Memory(Answer):
             ("found by programs", str(self.visible), ""),
             ("room of the program", str(self.room), ""),
             *self.part_rows,
-            ("keys and values", str(self.caches), _plus_minus(self.error)),
+            *self._left_rows(),
             *([(f"  blocks of {self.block}", str(self.blocks), "")] if self.block else []),
             *([("  a sequence", self.a_sequence, "")] if self.a_sequence else []),
             ("  tokens", str(self.tokens), off),
@@ -295,6 +305,13 @@ class Memory(Answer):
             return (Table(rows),)
         ways = [("fits with",), *((way.told,) for way in self.lacks.ways)]
         return Table(rows), Table(ways)
+
+    def _left_rows(self) -> list[tuple[str, str, str]]:
+        """What is left for caches; nothing, where all else is larger than its room by so much."""
+        off = _plus_minus(self.error)
+        if self.over is None:
+            return [("keys and values", str(self.caches), off)]
+        return [("more than its room", str(self.over), off), ("keys and values", "none", "")]
 
     @property
     def a_sequence(self) -> str:
@@ -326,7 +343,8 @@ class Memory(Answer):
             **values(self.start, "utilization step_tokens step_sequences"),
             **values(self, "context fits visible room"),
             "parts": [values(part, "name memory off how") for part in self.parts],
-            **values(self, "caches error block blocks tokens sequences most_sequences"),
+            "caches": self.left,
+            **values(self, "over error block blocks tokens sequences most_sequences"),
             "missing": self.lacks and self.lacks.missing,
             "ways": [values(way, "settings told") for way in self.lacks.ways] if self.lacks else [],
             "changes": [values(change, "settings told") for change in self.changes],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -343,6 +345,44 @@ def test_what_does_not_fit_is_an_answer_with_its_parts() -> None:
     assert missing == pytest.approx(parts + needed - 0.9 * 79.19)
     assert "context 8192 does not fit, each lacks 64.84 GiB" in answer.answer
     assert (answer.status, fitted("llama-3-8b").status) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"software": "vllm 0.19"},
+        {"software": "sglang"},
+        {"software": "llama.cpp"},
+        {"software": "none"},
+        {"software": "vllm 0.19", "model": "llama-3-8b", "utilization": 0.2},  # it lacks 1 GiB
+    ],
+)
+def test_no_amount_of_memory_is_below_nothing(asked: dict[str, Any]) -> None:
+    """Where all but caches has no room, that is said, and by how much; nothing is left of them."""
+    answer = device_memory.fit(
+        **{"model": "llama-3-70b", "device": "h100", "context": 8192} | asked
+    )
+    parts = sum(part.memory.m_as("GiB") for part in answer.parts)
+    room = answer.visible.m_as("GiB") * answer.start.utilization / answer.start.of_the_rest
+    assert answer.over is not None
+    assert answer.over.m_as("GiB") == pytest.approx(parts - room)
+    for door in (answer.text(), answer.explain(), answer.html()):
+        assert not re.search(r"[-\N{MINUS SIGN}][\d.]+ ?(Gi?|Mi?|Ki?)?B\b", door)
+    assert re.search(rf"more than its room +{re.escape(str(answer.over))}", answer.explain())
+    assert re.search(r"keys and values +none", answer.explain())
+    facts = json.loads(answer.json())
+    assert facts["caches"]["value"] == 0 < facts["over"]["value"]
+
+
+def test_what_may_fit_after_all_is_no_memory_below_nothing() -> None:
+    """The least room that leaves nothing: its doubt says what lacks, and what it is off by."""
+    whole = fitted("llama-3-8b", context=16)
+    taken = whole.visible * whole.start.utilization - whole.caches
+    share = (taken / whole.visible).m_as("") - 0.001
+    answer = fitted("llama-3-8b", context=16, utilization=share)
+    assert answer.over is not None
+    assert f"all else takes {answer.over} ± {answer.error} more than its room" in answer.doubt
+    assert "may fit after all" in answer.doubt
 
 
 @pytest.mark.parametrize(

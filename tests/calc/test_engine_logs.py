@@ -112,6 +112,18 @@ def test_expected_is_what_fit_says_started_alike(tmp_path: Path) -> None:
     assert "keys and values is 58.1" in other.answer or "expected" in other.answer
 
 
+def test_a_log_of_what_should_not_fit_is_far_off(tmp_path: Path) -> None:
+    """No memory below nothing is expected of caches, but none, and what lacks is said."""
+    path = written(tmp_path, VLLM)
+    explained = engine_logs.explain("llama-3.1-8b", "h100", path, utilization=0.1)
+    assert explained.memory.over is not None
+    line = next(line for line in explained.log.lines if line.name == "keys and values")
+    assert explained.off(line) == -1
+    text = " ".join(explained.explain().split())
+    assert f"to take {explained.memory.over} more than its room" in text
+    assert "-" + str(explained.memory.over) not in text
+
+
 def test_the_command_prints_lines_and_facts(command: Command, tmp_path: Path) -> None:
     path = written(tmp_path, VLLM)
     assert "4: keys and values" in command.prints(f"fit llama-3.1-8b h100 --log {path}")
