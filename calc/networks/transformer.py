@@ -427,7 +427,7 @@ def kv_cache_per_token(
         return of_window + of_all
     for kinds, heads in model.kinds_of_heads.items():
         _, groups, keys, values = heads
-        layers = model.layers_with(*kinds)
+        layers = model.keeping(*kinds)
         total = total + kv_bytes_per_token(layers, groups, keys, values, element_size)
     return total
 
@@ -502,7 +502,8 @@ def kept_context(
         of_window, of_all = _vectors_kept(model, "2 byte")
         share = (of_window / (of_window + of_all)).magnitude
     else:
-        numbers = {name: layers * heads.kept for name, _, _, layers, heads in _limits(model)}
+        kept = _limits(model, model.keeping)
+        numbers = {name: layers * heads.kept for name, _, _, layers, heads in kept}
         share = numbers["windowed "] / sum(numbers.values())
     return windowed_context(context, model.window, share)
 
@@ -663,7 +664,8 @@ def cache_read(
     Equation: D = n · m
 
     All that is kept, by `kv_cache`, but for layers that select positions: these read the keys of
-    all by which they choose, and keys and values, or latents, of those chosen.
+    all by which they choose, and keys and values, or latents, of those chosen. What several layers
+    look at counts once.
 
     Source: pope2023efficiently
 
@@ -919,11 +921,15 @@ def index_flops(
     return attention.index_flops(keys, layers, heads, width)
 
 
-def _limits(model: Transformer) -> Iterator[tuple[str, int, int, int, Heads]]:
+def _limits(
+    model: Transformer, count: Callable[..., int] | None = None
+) -> Iterator[tuple[str, int, int, int, Heads]]:
     """Yield each kind of scores: its prefix, most positions seen, how many are one, layers, heads.
 
     The most is 0 where it is the context itself. Layers that join tokens look at a window besides.
+    Layers are those that look, or what `count` counts of a kind.
     """
+    count = count or model.layers_with
     for name, limit, joined, kinds in (
         ("", None, 1, ("full", "latent")),
         ("windowed ", model.window, 1, ("window",)),
@@ -931,7 +937,7 @@ def _limits(model: Transformer) -> Iterator[tuple[str, int, int, int, Heads]]:
         ("selected ", model.selected, (model.compression or 1), SELECTING),
         ("compressed ", None, (model.heavy_compression or 1), COMPRESSED[1:]),
     ):
-        if layers := model.layers_with(*kinds):
+        if layers := count(*kinds):
             yield name, (limit or 0), joined, layers, model.heads_of(kinds[0])
 
 

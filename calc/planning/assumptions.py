@@ -249,6 +249,11 @@ def _not_full(model: Transformer) -> Iterator[str]:
         )
     if count := model.layers_with("window"):
         yield f"{count} {layers} look back on {model.window} tokens and keep no more"
+    if model.borrowing is not None:
+        yield (
+            f"the last {model.borrowing} {layers} keep no keys and values, and look at those of an"
+            " earlier one"
+        )
     few, many = (model.layers_with(kind) for kind in COMPRESSED)
     if model.compresses:
         yield (

@@ -351,8 +351,8 @@ class Start:
         return (*pages, *states)
 
     def _layers_with(self, *kinds: str) -> int:
-        """Return the layers of these kinds that a device has, where its stage is the fullest."""
-        return math.ceil(self.model.layers_with(*kinds) * self._stage)
+        """Return the layers of these kinds with caches of a device, where its stage is fullest."""
+        return math.ceil(self.model.keeping(*kinds) * self._stage)
 
     @property
     def _stage(self) -> float:

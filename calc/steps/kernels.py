@@ -19,7 +19,7 @@ from calc.catalog.kernel_shares import (
     bytes_of_states,
 )
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import INDEXED, RECURRENT, Matrix
+from calc.catalog.models.architecture import CACHING, INDEXED, RECURRENT, Matrix
 from calc.catalog.models.weights import Weights
 from calc.core.arguments import check_is, check_shapes, number, numbers, truth
 from calc.core.arrays import Number
@@ -386,7 +386,7 @@ class Slice:
         model, sequences, tokens = self.model, load.writing, max(load.context, 1.0)
         cached, seen, attended = _cache(model, tokens, self.kv)
         parts = self.slices if shared else min(self.slices, model.cache_heads)
-        read = sequences * cached / model.caching_layers / parts
+        read = sequences * cached / model.keeping(*CACHING) / parts
         work = 2 * sequences * seen * attended / self.slices
         if sparse := model.layers_with(*INDEXED):
             scored = transformer.index_flops(model, tokens)
@@ -479,7 +479,7 @@ class Slice:
             "attention",
             layers,
             operations=quantity(((work - scored) / self.slices + scored) / layers, "FLOP"),
-            traffic=cached / layers / self.slices,
+            traffic=cached / model.keeping(*CACHING) / self.slices,
             measured=measured,
             worked=worked,
             moved=moved,

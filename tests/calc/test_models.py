@@ -961,6 +961,7 @@ def test_a_shape_is_described_by_plain_numbers() -> None:
         ({"feed_forward": ("sparse",)}, "mine: feed_forward must be one of dense, experts, none"),
         ({"attention": ("none",)}, "mine: no layer attends to tokens, so that there is no cache"),
         ({"chunk": 64}, 'mine: chunk is given, and no layer is "linear"$'),
+        ({"borrowing": 32}, "mine: its last 32 layers borrow keys and values, and no"),
         ({"qk_norm": "each"}, "mine: qk_norm must be one of head, all heads; got 'each'"),
         ({"gates": ("router",)}, "mine: gates must be one of attention, shared experts; got"),
         ({"norm": "none"}, "mine: norm must be one of rms, layer; got 'none'"),

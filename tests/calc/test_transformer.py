@@ -250,6 +250,14 @@ def test_caches_of_windows() -> None:
     assert round(gemma.m_as("GiB"), 2) == 2.16
     for context in (4096, 8192):
         assert transformer.kv_cache(models.get("mistral-7b"), context) == quantity("0.5 GiB")
+    # Gemma 4 E4B: of 7 layers with 2 heads of 512 the last 3 borrow, of 35 of 256 the last 15.
+    small, kept = models.get("gemma-4-e4b"), 2 * 2 * 2 * (4 * 512 * 131072 + 20 * 256 * 512)
+    assert transformer.kv_cache(small, 131072).m_as("byte") == pytest.approx(kept, rel=1e-12)
+    whole = replace(small, borrowing=None)
+    assert transformer.kv_cache(whole, 131072).m_as("byte") == pytest.approx(7 / 4 * kept)
+    assert whole.parameters == small.parameters
+    idle = quantity(2 * 2 * 2560 * (3 * 512 + 15 * 256), "param")
+    assert whole.multiplied_parameters - small.multiplied_parameters == idle
     short = transformer.kv_cache(models.get("mistral-7b"), 100)
     assert short.m_as("byte") == 2 * 32 * 100 * 8 * 2 * 128
 

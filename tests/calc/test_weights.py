@@ -45,6 +45,8 @@ CHECKPOINTS = (
     ("llama-3-1-70b", "awq", 39.77e9),
     ("mistral-small-3", "q4_k_m", 14.33e9),  # a file of llama.cpp
     ("qwen-3-4b", "q4_k_m", 2.50e9),  # whose output is its embedding
+    ("gemma-4-e4b", "q4_k_m", 5.319465e9),  # with a vector of each token in each layer
+    ("gemma-4-e4b", "q8_0", 8.015415e9),
 )
 
 

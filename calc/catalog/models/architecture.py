@@ -48,6 +48,8 @@ ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer 
     "state": ("state_heads", "state_head_width", "state_width", "state_groups", "convolution"),
     NONE: (),
 }
+LAYER_VECTORS = ("vectors of layers", "gate of a layer's vector", "vector of a layer")
+"""Matrices of a model whose tokens have a vector of their own in each layer."""
 LATENTS = ("latent", "sparse", "following")  # kinds that keep latents of tokens
 COMPRESSED = ("compressed-sparse", "heavily-compressed")
 """Kinds that keep one vector of several tokens, which is key and value of all heads, and beside it
@@ -68,6 +70,7 @@ OPTIONAL = {  # numbers that only some layers of a kind have
     "expert_latent": ("experts",),
     "query_latent": (*LATENTS, *COMPRESSED),
     "hash_layers": ("experts",),
+    "borrowing": ("full", "window"),
     "value_width": ("full", "blocks", "window", *LATENTS),
     "window_heads": ("window",),
     "window_kv_heads": ("window",),
@@ -177,6 +180,7 @@ class Transformer(Entry):
     classes: int | None = None
     positions: int | None = None
     other_embeddings: int | None = None
+    layer_vectors: int | None = None
     norms: int | None = None
     qk_norm: str | None = None
     experts: int | None = None
@@ -193,6 +197,7 @@ class Transformer(Entry):
     window_heads: int | None = None
     window_kv_heads: int | None = None
     window_head_width: int | None = None
+    borrowing: int | None = None
     index_heads: int | None = None
     index_head_width: int | None = None
     index_topk: int | None = None
@@ -277,6 +282,11 @@ class Transformer(Entry):
         for part, users in OPTIONAL.items():
             if self._has(part) and not self.layers_with(*users):
                 raise InputError(f'{self.name}: {part} is given, and no layer is "{users[0]}"')
+        if any(self.layers_with(kind) and not self.keeping(kind) for kind in ("full", "window")):
+            raise InputError(
+                f"{self.name}: its last {self.borrowing} layers borrow keys and values, and no"
+                " earlier layer of their kind has any"
+            )
         if not self.caching_layers:
             raise InputError(
                 f"{self.name}: no layer attends to tokens, so that there is no cache to count:"
@@ -291,6 +301,24 @@ class Transformer(Entry):
             for name, choices in (("attention", ATTENTIONS), ("feed_forward", FEED_FORWARDS))
             for kind in self.kinds_down(name, choices)
         )
+
+    @cached_property
+    def _own_caches(self) -> Counter[str]:
+        """Number of layers of each kind of attention that borrow no keys and values."""
+        own = self.layers - (self.borrowing or 0)
+        return Counter(self.kinds_down("attention", ATTENTIONS)[:own])
+
+    def keeping(self, *kinds: str) -> int:
+        """Return the number of layers of these kinds with keys and values of their own.
+
+        The last layers of some models look at those of an earlier layer of their kind.
+
+        >>> from calc import models
+        >>> gemma = models.get("gemma-4-e4b")
+        >>> gemma.layers_with("window", "full"), gemma.keeping("window", "full")
+        (42, 24)
+        """
+        return sum(map(self._own_caches.__getitem__, kinds))
 
     def kinds_down(self, name: str, choices: Any) -> list[str]:
         """The kind of each layer, of a pattern of kinds and of runs of one, as in "5 window"."""
@@ -454,6 +482,11 @@ class Transformer(Entry):
         return (*matrices, Matrix("output", name, width, outputs, 1, bias=bias))
 
     @property
+    def layer_table(self) -> int:
+        """Numbers of the vectors that each layer has of each token of the vocabulary."""
+        return (self.vocabulary or 0) * self.layers * (self.layer_vectors or 0)
+
+    @property
     def parts(self) -> dict[str, Quantity]:
         """Parameters of each part: embedding, attention, feed-forward, router, norms, output.
 
@@ -478,9 +511,10 @@ class Transformer(Entry):
                 counts[matrix.part] += matrix.parameters + biases
         width = self.width
         vectors = (self.vocabulary, self.positions, self.other_embeddings)
-        counts["embedding"] += width * sum(count or 0 for count in vectors)
+        counts["embedding"] += width * sum(count or 0 for count in vectors) + self.layer_table
         norms = (self.norms or 0) * self.layers or self.blocks
-        counts["norms"] = NORMS[self.norm] * ((norms + 1) * width + self._inner_norms())
+        inner = self._inner_norms() + (self.layer_vectors or 0)
+        counts["norms"] = NORMS[self.norm] * ((norms + 1) * width + inner)
         counts["norms"] += 2 * (self.index_head_width or 0) * self.layers_with("sparse", "blocks")
         counts["attention"] += self._vectors()
         counts["router"] += self._hashed()
@@ -541,6 +575,21 @@ class Transformer(Entry):
         )
         return quantity(used, "param")
 
+    @cached_property
+    def idle(self) -> dict[str, int]:
+        """Weights by their matrix, of layers that borrow keys and values: nothing reads them."""
+        borrowed = {
+            prefix + name: self.layers_with(*kinds) - self.keeping(*kinds)
+            for kinds in self.kinds_of_heads
+            for prefix in ("windowed " if kinds == ("window",) else "",)
+            for name in ("key", "value")
+        }
+        return {
+            matrix.name: matrix.inputs * matrix.outputs * layers
+            for matrix in self.matrices
+            if (layers := borrowed.get(matrix.name))
+        }
+
     def _inner_norms(self) -> int:
         """Numbers in normalisations inside of the attentions."""
         latents = (self.query_latent or 0) + (self.kv_latent or 0)
@@ -578,7 +627,8 @@ class Transformer(Entry):
         places = 2 * (self.compression or 0) * (self.head_width + index)  # of two windows that meet
         few, many = (self.layers_with(kind) for kind in COMPRESSED)
         return (
-            self.layers_with(*HEADED, *COMPRESSED) * sinks
+            sum(self.idle.values())
+            + self.layers_with(*HEADED, *COMPRESSED) * sinks
             + few * places
             + many * (self.heavy_compression or 0) * self.head_width
             + self.layers_with("linear") * linear
@@ -625,10 +675,11 @@ class Transformer(Entry):
                 ("key", heads.keys * heads.key_width),
                 ("value", heads.keys * heads.value_width),
             ]
+            of = {"query": layers, "key": self.keeping(*kinds), "value": self.keeping(*kinds)}
             matrices += [
-                Matrix("attention", prefix + name, width, numbers, layers, bias=bias)
+                Matrix("attention", prefix + name, width, numbers, of[name], bias=bias)
                 for name, numbers in stored
-                if name != "value" or not {*kinds} & {*self.tied_values}
+                if of[name] and (name != "value" or not {*kinds} & {*self.tied_values})
             ]
             if blocks := self.layers_with("blocks") if "blocks" in kinds else 0:
                 index = self.index_head_width or 0
@@ -702,7 +753,17 @@ class Transformer(Entry):
         ]
 
     def _residual(self) -> list[Matrix]:
-        """Return what tells how streams are read, written and mixed, of blocks and at the end."""
+        """Return what tells how streams are read, written and mixed, of blocks and at the end.
+
+        Of a model whose tokens have a vector in each layer, what lets it into the stream.
+        """
+        if (vector := self.layer_vectors or 0) > 0:
+            width, layers = self.width, self.layers
+            return [
+                Matrix("residual", LAYER_VECTORS[0], width, layers * vector, 1),
+                Matrix("residual", LAYER_VECTORS[1], width, vector, layers),
+                Matrix("residual", LAYER_VECTORS[2], vector, width, layers),
+            ]
         if (streams := self.streams or 0) == 0:
             return []
         inputs, weights = streams * self.width, streams * (streams + 2)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from calc import formats
-from calc.catalog.models.architecture import Matrix, Transformer
+from calc.catalog.models.architecture import LAYER_VECTORS, Matrix, Transformer
 from calc.core.errors import InputError, abbreviated, did_you_mean, marked
 from calc.core.names import spellings, squeezed
 
@@ -243,8 +243,10 @@ def _types_of_file(model: Transformer, name: str) -> Iterator[tuple[str, str]]:
     yield "output", output
     yield "embedding", output if model.tied_embeddings else _fitting(mixture.rest, model.width)
     for matrix in model.matrices:
-        if matrix.group in LINEAR:
+        if matrix.group in LINEAR or matrix.name in LAYER_VECTORS[1:]:
             yield matrix.name, _mean([*_types(model, mixture, matrix)], matrix, model)
+        elif matrix.name == LAYER_VECTORS[0]:
+            yield matrix.name, "bf16"
     yield "others", "fp32"
 
 

@@ -226,6 +226,17 @@ def _gemma4(config: Config, family: Fields) -> Fields:
     else:
         shape = _dense(config, family, "without") | {"norms": 4}
     shape["head_width"] = config.count("global_head_dim", shape["head_width"])
+    if config.get("hidden_size_per_layer_input"):
+        shape["layer_vectors"] = config.count("hidden_size_per_layer_input")
+        shape["norms"] += 1
+    wide = config.flag("use_double_wide_mlp")
+    if config.get("num_kv_shared_layers"):
+        shape["borrowing"] = borrowing = config.count("num_kv_shared_layers")
+        if wide:  # the networks of these layers, which are then counted as of their mean
+            narrow, layers = shape["feed_forward_width"], shape["layers"]
+            shape["feed_forward_width"] = mean = round(narrow * (1 + borrowing / layers))
+            note = f"its networks of {narrow} to {2 * narrow} are counted as of their mean, {mean}"
+            shape["notes"] = (note,)
     if shared:
         shape["kv_heads"] = config.count("num_global_key_value_heads", shape["kv_heads"])
     return shape | {"tied_values": ("full",) if shared else ()}

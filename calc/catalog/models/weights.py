@@ -133,8 +133,14 @@ class Weights:
         for (copies, _, group), of_copy in self.elements.items():
             counts[group] += of_copy * copies
             left -= of_copy * copies
-        if "embedding" in counts and not model.tied_embeddings:
-            table = float(model.width * (model.vocabulary or 0))
+        for matrix in model.matrices:
+            idle = float(model.idle.get(matrix.name, 0))
+            counts[self.key(matrix)] += idle
+            left -= idle
+        if "embedding" in counts:
+            table = float(model.layer_table)
+            if not model.tied_embeddings:
+                table += float(model.width * (model.vocabulary or 0))
             counts["embedding"] += table
             left -= table
         counts["others"] += left
