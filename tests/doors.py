@@ -24,6 +24,7 @@ from calc.core.units import Quantity
 from calc.steps import communication, curves, device_memory, finetuning, layouts
 from calc.steps.job import Batch, Formats, Job, Layout, Tokens
 from figures.live import all_reduce_live, decode_live, memory_live, training_live
+from tests.calc import test_logs
 from tests.calc.flatly import flatly
 
 COUNTS = ("devices", "batch", "copies", "experts", "stages")
@@ -63,6 +64,7 @@ class Serving:
     copies: int = 1
     experts: int = 1
     stages: int = 1
+    host: str | None = None
 
     @property
     def tensor(self) -> int:
@@ -76,7 +78,7 @@ class Serving:
     def asked(self) -> dict[str, Any]:
         """Arguments by which `calc.plan` is asked."""
         names = ["devices", "batch", "prompt", "generated", "kv", "price"]
-        said = {name: getattr(self, name) for name in ("weights", "dtype", "software")}
+        said = {name: getattr(self, name) for name in ("weights", "dtype", "software", "host")}
         said = {name: value for name, value in said.items() if value is not None}
         cut = {name: getattr(self, name) for name in ("copies", "experts", "stages")}
         cut = {name: count for name, count in cut.items() if count > 1}
@@ -734,6 +736,63 @@ def serving(count: int, seed: str) -> Iterator[Serving]:
             (software or "none") if fixed else software,
             stages=stages,
         )
+
+
+HOSTS = ("{} GB DDR5-{}", "{} GB DDR5-{} x8", "{} GB at 80 GB/s", "{}GB DDR5-{} x4")
+DISKS = (
+    "",
+    ", {} GB/s SSD",
+    " 2 TB SSD {} GB/s",
+    ", SSD at {} GB/s",
+    " with 1 TB {} GB/s NVMe SSD",
+)
+
+
+def hosted(count: int, seed: str) -> Iterator[Serving]:
+    """Questions of models that a card leaves in part to its host, and of some that it holds."""
+    chance, shapes = random.Random(seed), by_kind()
+    for turn in range(count):
+        model = chance.choice(shapes[chance.choice(["experts", "experts", "quantised", "dense"])])
+        memory = HOSTS[turn % len(HOSTS)].format(chance.choice([32, 96, 256]), 5600)
+        disk = DISKS[turn % len(DISKS)].format(chance.choice([3.5, 7]))
+        weights = chance.choice([None, "q4_k_m", "int4", "released"])
+        prompt, generated = chance.choice([64, 1000, 4000]), chance.choice([16, 300])
+        place = chance.choice(["rtx-4090", "rtx-3060", "rtx-5090", "rx-7900-xtx", "a10"])
+        software = chance.choice([None, "llama.cpp"])
+        written = {"weights": weights, "software": software, "host": memory + disk}
+        yield Serving(model, place, 1, 1, prompt, generated, **written)
+
+
+@dataclass(frozen=True)
+class Log:
+    """A tool's text in a file of that name, with what is said and was read beside it."""
+
+    name: str
+    text: str
+    about: str
+    states: str
+
+
+def logged(count: int, seed: str) -> Iterator[Log]:
+    """Texts of each tool, said of some model on some devices, and readings of these."""
+    chance = random.Random(seed)
+    forms = [text for text, _ in test_logs.READ.values()]
+    forms += [test_logs.LLAMA_BENCH, test_logs.LLAMA_VULKAN, test_logs.GENAI_PERF]
+    forms += [json.dumps(test_logs.AIPERF), json.dumps(test_logs.GUIDELLM)]
+    states = (test_logs.TABLE, test_logs.DMON, test_logs.OUTLINE, test_logs.AMD_JSON)
+    for turn in range(count):
+        text = forms[turn % len(forms)]
+        model = chance.choice(["Llama 3.1 8B", "Qwen3 30B A3B", "gpt-oss-120b", "DeepSeek R1"])
+        count_of = chance.choice([1, 2, 8])
+        where = f"on {count_of} {chance.choice(['h100', 'mi300x', 'rtx-5090', 'gb200', 'a100'])}"
+        said = ["1000 in, 200 out", f"batch {chance.choice([1, 64])}"]
+        if text is test_logs.READ["rccl-tests"][0]:
+            said = ["all-reduce"]
+        elif "TFLOP" in text or "tflop" in text or "train_step" in text:
+            said = ["seq 4096", "batch 64"]
+        about = ", ".join([f"{model} {where}" if chance.random() < 0.9 else where, *said])
+        name = chance.choice(["run.log", "run.txt", "bench.md", "output"])
+        yield Log(name, text, about, chance.choice(["", *states]))
 
 
 def trainings(count: int, seed: str) -> Iterator[Training]:

@@ -29,6 +29,7 @@ from calc import InputError, machines, models
 from calc.catalog.models.model_files import model_of
 from calc.commands import mcp as tools
 from calc.core.report import Reported, plain
+from calc.published.claims import PASTED
 from calc.steps import device_memory
 from tests import doors
 from tests.calc.flatly import flatly
@@ -257,13 +258,79 @@ def test_some_ways_to_ask(planner: str) -> None:
 
 
 @pytest.mark.slow
+def test_every_way_to_ask_of_a_card_beside_its_host() -> None:
+    """Hosts as people write them, with and without a disk."""
+    assert hold_in_every_way("plan", doors.hosted(draws(60), f"{SEED} hosts")) > draws(20)
+
+
+def test_a_few_hosts_in_every_way_to_ask() -> None:
+    assert hold_in_every_way("plan", islice(doors.hosted(10, "short"), 2, 5)) >= 2
+
+
+# ---- A log, in every way to have it checked
+
+
+def hold_logs(logged: Iterable[doors.Log], folder: Path) -> Counter[str]:
+    """Assert that a log's verdict is the same in each way; return how many had one in each."""
+    answered: Counter[str] = Counter()
+    with each_row() as row:
+        for log in logged:
+            with row(log):
+                by_way = ways_to_check(log, folder)
+                first = by_way["python"]
+                wrong = [way for way, answer in by_way.items() if answer != first]
+                assert not wrong, [(way, first_difference(first, by_way[way])) for way in wrong]
+                answered["refused" if isinstance(first, str) else "answered"] += 1
+    return answered
+
+
+def ways_to_check(log: doors.Log, folder: Path) -> dict[str, Any]:
+    file, beside = folder / log.name, folder / "smi.csv"
+    file.write_text(log.text, encoding="utf-8")
+    beside.write_text(log.states, encoding="utf-8")
+    states = str(beside) if log.states else None
+    words = ["check", str(file), "--about", log.about, "--json"]
+    words += ["--states", states] if states else []
+    ways: dict[str, Callable[[], Any]] = {
+        "python": lambda: plain(calc.check(file, log.about, states).facts),
+        "a name": lambda: plain(calc.check(str(file), log.about, states).facts),
+        "pasted": lambda: plain(calc.check(log.text, log.about, states).facts),
+        "a tool": lambda: tools.check(str(file), log.about, states),
+        "a tool, pasted": lambda: tools.check(log.text, log.about, states),
+        "json": lambda: json.loads(doors.run(*words)),
+    }
+    return {way: judged(ask, str(file)) for way, ask in ways.items()}
+
+
+def judged(ask: Callable[[], Any], file: str) -> Any:
+    """Return the verdict, or the refusal, without the place of the log and what cites it."""
+    try:
+        answer = {name: value for name, value in ask().items() if name != "sources"}
+    except InputError as error:
+        return str(error).replace(file, PASTED)
+    return json.loads(json.dumps(answer).replace(json.dumps(file)[1:-1], PASTED))
+
+
+@pytest.mark.slow
+def test_logs_in_every_way(tmp_path: Path) -> None:
+    """Drawn are the tool, the model, its devices and readings beside it."""
+    answered = hold_logs(doors.logged(draws(120), f"{SEED} logs"), tmp_path)
+    assert answered["answered"] > answered["refused"] > 0
+
+
+def test_a_few_logs_in_every_way(tmp_path: Path) -> None:
+    assert hold_logs(islice(doors.logged(24, "short"), 0, 24, 6), tmp_path)["answered"] > 1
+
+
+@pytest.mark.slow
 def test_processes_and_a_server_of_tools() -> None:
     """Real ones, for a sample: what they say is what this process says."""
     mcp = pytest.importorskip("mcp")
     answered = (q for q in doors.serving(24, f"{SEED} processes") if not isinstance(known(q), str))
-    drawn = list(islice(answered, draws(14)))
+    drawn = [*islice(answered, draws(14)), *doors.hosted(1, f"{SEED} hosts of processes")]
+    logged = list(doors.logged(draws(26), f"{SEED} logs of processes"))
 
-    async def through_the_server() -> list[Any]:
+    async def through_the_server() -> tuple[list[Any], list[Any]]:
         server = mcp.StdioServerParameters(command=sys.executable, args=["-m", "calc", "mcp"])
         async with mcp.Client(server) as client:
             calls = [
@@ -272,9 +339,19 @@ def test_processes_and_a_server_of_tools() -> None:
                 )
                 for q in drawn
             ]
-            return [answer.structured_content for answer in await asyncio.gather(*calls)]
+            checks = [
+                client.call_tool("check", {"claim": log.text, "about": log.about}) for log in logged
+            ]
+            both = await asyncio.gather(*calls), await asyncio.gather(*checks)
+            planned, checked = ([each.structured_content for each in some] for some in both)
+            return planned, checked
 
-    served = asyncio.run(through_the_server())
+    served, judged_there = asyncio.run(through_the_server())
+    with each_row() as row:
+        for log, answer in zip(logged, judged_there, strict=True):
+            with row(log):
+                here = judged(lambda log=log: tools.check(log.text, log.about), PASTED)
+                assert here == (answer.get("error") or judged(lambda answer=answer: answer, PASTED))
     with each_row() as row:
         for question, answer in zip(drawn, served, strict=True):
             with row(question):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from os.path import isfile
-from pathlib import Path
 
 from calc.commands.command_output import answers
 from calc.commands.options import add_options
 from calc.published import checking, contributing
-from calc.published.claims import TOOLS, load
-
-FILES = (".json", ".jsonl", ".csv", ".txt", ".log")
+from calc.published.claims import TOOLS, is_file, load, pasted
 
 
 def add_check(parser: argparse.ArgumentParser) -> None:
@@ -30,19 +26,9 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     answers(parser, _check, table=True)
 
 
-def checked(claim: str, about: str, states: str | None) -> checking.Check | checking.Checks:
-    """Return the verdict on a claim in words, or on each of a file."""
-    check = checking.check_file if _is_file(claim) else checking.check
-    return check(claim, about, states)
-
-
 def _check(options: argparse.Namespace) -> checking.Check | checking.Checks:
     claim, about = options.claim, options.about
     if options.contribute is not None:
-        claims = load(claim) if _is_file(claim) else [(claim, "")]
+        claims = load(claim) if is_file(claim) else pasted(claim) or [(claim, "")]
         contributing.contribute(claims, options.contribute, about)
-    return checked(claim, about, options.states)
-
-
-def _is_file(claim: str) -> bool:
-    return Path(claim).suffix in FILES or isfile(claim)
+    return checking.check(claim, about, options.states)

@@ -24,7 +24,6 @@ import calc
 from calc.catalog import machines, models
 from calc.catalog.asking import ours, with_devices
 from calc.commands import COMMANDS, Told, command_parser, lookup
-from calc.commands.check_command import checked
 from calc.commands.command_output import answers
 from calc.commands.options import option_of, typed
 from calc.commands.spellings import count_devices
@@ -96,11 +95,11 @@ def plan_reinforcement(model: str, machine: str, arguments: dict[str, Any]) -> d
 def check(claim: str, about: str = "", states: str | None = None) -> dict[str, Any]:
     """Return whether a claim of performance can be true, or which bound it breaks, and near rows.
 
-    A claim is a sentence, as in "Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users", or the path
-    of a benchmark's file or log, of which `about` says what it leaves out. `states` is the path of
-    what nvidia-smi or amd-smi listed beside the run.
+    A claim is a sentence, as in "Llama 3.1 70B on 4 H100: 5 000 token/s at 64 users", the text of a
+    benchmark's result or log, or the path of one, of which `about` says what it leaves out.
+    `states` is the path of what nvidia-smi or amd-smi listed beside the run.
     """
-    return _sourced(plain(checked(claim, about, states).facts))
+    return _sourced(plain(calc.check(claim, about, states).facts))
 
 
 def search(words: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from calc.published import (
     serving_rows,
     training_rows,
 )
-from calc.published.claims import FIGURES, TIMES, Claim, load, read
+from calc.published.claims import FIGURES, PASTED, TIMES, Claim, is_file, load, pasted, read
 from calc.published.prediction import ROUNDING, Comparison
 from calc.published.reading import LARGEST, WORDS, Row, rows
 from calc.steps import device_memory
@@ -87,6 +87,7 @@ USUAL = {  # what explains such a place most often, by group and side
     " to fill the links",
 }
 USUALLY = "What usually explains such a place"
+STATES = "What explains such a place"
 FAR = 0.5
 """The share of a bound below which messages are far from it, where no range is known."""
 UNSAID = {  # conditions that a claim should say, and what stands for them
@@ -328,7 +329,7 @@ class Check(Reported):
         sources = dict.fromkeys(near.row.source for near in self.near[:SHOWN])
         return {
             "Unless": [near.unless for near in self.held if near.unless],
-            "What explains such a place" if self.states else USUALLY: self.usual,
+            STATES if self.states else USUALLY: self.usual,
             "Not understood, and left out": [*filter(None, ["; ".join(self.claim.ignored)])],
             "Not said, and taken so that the claim is easiest to keep": (
                 ["; ".join(self.unsaid)] if self.unsaid else []
@@ -386,6 +387,13 @@ class Checks(Reported):
     hardest: Mapping[str, Check]
     """The claims that are nearest to their bounds, or beyond them, the furthest first."""
     refused: Mapping[str, str]
+    states: tuple[str, ...] = ()
+    """What slowed the devices of all, by readings that were taken beside them."""
+
+    @property
+    def possible(self) -> bool:
+        """True where every claim that is checked keeps its bounds."""
+        return all(map(_is_possible, self.shares.values()))
 
     @cached_property
     def title(self) -> list[str]:
@@ -408,7 +416,7 @@ class Checks(Reported):
     def sentences(self) -> dict[str, list[str]]:
         """The reasons why others are not checked, each once."""
         reasons = dict.fromkeys(self.refused.values())
-        return {"Not checked": list(reasons)[:WORST]}
+        return {STATES: list(self.states), "Not checked": list(reasons)[:WORST]}
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -418,7 +426,7 @@ class Checks(Reported):
             for name, share in self.shares.items()
         ]
         rows += [{"claim": name, "reason": reason} for name, reason in self.refused.items()]
-        return {"rows": rows}
+        return {"explained": list(self.states), "rows": rows}
 
 
 def check_file(
@@ -433,11 +441,21 @@ def check_file(
     states
         what nvidia-smi or amd-smi listed of the devices meanwhile
     """
-    claims = load(path)
+    return _checked(load(path), path, about, states)
+
+
+def _checked(
+    claims: Sequence[tuple[dict[str, Any], str]],
+    path: Path | str,
+    about: str,
+    states: Path | str | None,
+) -> Check | Checks:
+    """The verdicts on claims, each with what is said beside it, of a file or of a text."""
+    seen = () if states is None else tuple(device_states.read(states))
     if len(claims) == 1:
         [(claim, beside)] = claims
         try:
-            return check(claim, f"{beside} {about}".strip(), states)
+            return _beside(claim, f"{beside} {about}".strip(), seen)
         except InputError as reason:
             raise InputError(f"{path}: {reason}") from None
     alike: dict[tuple[Any, ...], dict[str, Claim]] = {}
@@ -462,7 +480,8 @@ def check_file(
     shares = {name: rates[name] for name in claims_read if name in rates}
     worst = nlargest(WORST, shares, key=lambda name: shares[name])
     hardest = {name: verdict(*claims_read[name]) for name in worst}
-    return Checks(shares, hardest, {name: refused[name] for name in sorted(refused, key=_place)})
+    refused = {name: refused[name] for name in sorted(refused, key=_place)}
+    return Checks(shares, hardest, refused, seen)
 
 
 def _place(name: str) -> int:
@@ -511,11 +530,12 @@ def _shares(claims: Sequence[Claim]) -> Sequence[float]:
 
 
 def check(
-    claim: str | Mapping[str, Any], about: str = "", states: Path | str | None = None
-) -> Check:
+    claim: str | Path | Mapping[str, Any], about: str = "", states: Path | str | None = None
+) -> Check | Checks:
     """Return whether a claim is possible, which bound it breaks, and where published rows stand.
 
-    A claim is a sentence, or a row of results or a benchmark's result by the names of its fields.
+    A claim is a sentence, a row of results or a benchmark's result by the names of its fields, a
+    file, or the text of what a tool printed; of several the answer tells which are hardest to keep.
 
     Parameters
     ----------
@@ -532,8 +552,15 @@ def check(
     >>> print(check("Llama 3.1 70B in bf16 on 4 H100: 200 token/s for each of 64 users").title[0])
     impossible: 2.07 times the bound
     """
-    seen = () if states is None else tuple(device_states.read(states))
-    return replace(verdict(claim, about), states=seen).settled()
+    if isinstance(claim, Path) or (isinstance(claim, str) and is_file(claim)):
+        return check_file(claim, about, states)
+    if isinstance(claim, str) and (found := pasted(claim)):
+        return _checked(found, PASTED, about, states)
+    return _beside(claim, about, () if states is None else tuple(device_states.read(states)))
+
+
+def _beside(claim: str | Mapping[str, Any], about: str, states: tuple[str, ...]) -> Check:
+    return replace(verdict(claim, about), states=states).settled()
 
 
 def verdict(claim: str | Mapping[str, Any], about: str = "") -> Check:

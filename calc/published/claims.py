@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from os.path import isfile
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,6 +32,8 @@ ONE_EACH = {*WORDS["results"], *(key for keys in WORDS["columns"].values() for k
 """Names of results that stand for one value, and for no object."""
 FIGURES = WORDS["figures"]  # by name: what it is, and its unit
 LONGEST, LONGEST_NAME = 2000, 8  # characters of a sentence, and words of a name
+FILES = (".json", ".jsonl", ".csv", ".txt", ".log")
+PASTED = "the text"
 TIMES = ("ttft", "tpot", "step", "time")  # which are the better the less they are
 TOOLS = (
     "nccl-tests, llama-bench, vLLM's and SGLang's benchmarks, genai-perf, aiperf, guidellm,"
@@ -585,21 +588,56 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     `logs` prints, or a log of MLPerf: a summary of inference, whose folders name system and model,
     or one of training.
     """
-    text = read_text(path)
-    if Path(path).suffix in (".json", ".jsonl") or re.match(r"\s*(\[\s*)?\{", text):
-        return [(result, "") for result in results_of(text, path)]
-    if (result := logs.metrics(text)) is not None:
-        return [(result, "")]
-    if Path(path).suffix == ".csv":
-        return [(row, "") for row in _rows_of(text, path)]
-    if results := logs.read(text, path):
-        return results
-    if events := re.findall(r":::MLLOG (\{.*\})", text):
-        return [_of_training_log(events)]
+    if found := _results(read_text(path), path):
+        return found
     raise InputError(
         f"{path}: no result of a known benchmark: a server's .json or .jsonl, a .csv of results,"
         f" what {TOOLS} print, or a log of MLPerf with samples or tokens per second or :::MLLOG"
     )
+
+
+def is_file(claim: str) -> bool:
+    """Return whether a claim is the name of a file, and no sentence."""
+    named = len(claim) < LONGEST and "\n" not in claim
+    return named and (Path(claim).suffix in FILES or isfile(claim))
+
+
+def pasted(claim: str) -> list[tuple[dict[str, Any], str]]:
+    """The claims of what a tool printed, where that was given itself; none of a sentence.
+
+    >>> pasted('{"mean_tpot_ms": 20}\\n')
+    [({'mean_tpot_ms': 20}, '')]
+    """
+    found = _results(claim, PASTED)
+    if found and "\n" not in claim.strip() and not _is_json(claim):
+        said, figures, _ = _of_text(claim)  # a line of a log names neither
+        return [] if figures and {"model", "device"} & said.keys() else found
+    return found
+
+
+def _results(text: str, path: Path | str) -> list[tuple[dict[str, Any], str]]:
+    """The claims of a text, as `load` returns them; none where no tool is known."""
+    if Path(path).suffix in (".json", ".jsonl") or _is_json(text):
+        return [(result, "") for result in results_of(text, path)]
+    if (result := logs.metrics(text)) is not None:
+        return [(result, "")]
+    if Path(path).suffix == ".csv" or _is_table(text):
+        return [(row, "") for row in _rows_of(text, path)]
+    if results := logs.read(text, path):
+        return results
+    events = re.findall(r":::MLLOG (\{.*\})", text)
+    return [_of_training_log(events)] if events else []
+
+
+def _is_json(text: str) -> bool:
+    return re.match(r"\s*(\[\s*)?\{", text) is not None
+
+
+def _is_table(text: str) -> bool:
+    """Return whether a text begins with titles of CSV, of which one is a figure's."""
+    titles = [title.strip('" ') for title in text.partition("\n")[0].split(",")]
+    known = ONE_EACH | {"avg_ts", "median_decode_throughput"}
+    return len(titles) > 1 and not known.isdisjoint(titles)
 
 
 def results_of(text: str, path: Path | str) -> list[dict[str, Any]]:

@@ -86,8 +86,10 @@ def _blocks(text: str, path: Path | str) -> Iterator[Found]:
 
 
 def _folders(path: Path | str) -> str:
-    """The folders in which MLPerf keeps a summary: the system, the model and the scenario."""
-    return " ".join(Path(path).resolve().parts[-7:-3]).replace("_", " ")
+    """The folders in which MLPerf keeps a summary, of system, model and scenario; "" elsewhere."""
+    parts = Path(path).resolve().parts
+    kept = parts[-3:-2] == ("performance",)
+    return " ".join(parts[-7:-3]).replace("_", " ") if kept else ""
 
 
 def _has_figure(said: Mapping[str, Any]) -> bool:
@@ -245,6 +247,34 @@ def one_batch(row: Mapping[str, Any]) -> Result:
     if isinstance(pace, int | float) and isinstance(batch, int | float) and batch:
         said["decode_tokens_per_s_per_user"] = pace / batch
     return said
+
+
+def _one_batches(text: str, path: Path | str) -> Iterator[Found]:
+    """Yield what SGLang's benchmark of one batch prints of each, without that which warms it up.
+
+    Sequences, and the tokens of each, are the times multiplied by the paces beside them.
+    """
+    times = rf"latency: +({NUMBER}) s, (?:median )?throughput: +({NUMBER}) token/s"
+    first, *parts = re.split(r"(?m)^(Warmup|Benchmark) \.\.\.", text)
+    warm = (part for name, part in zip(parts[::2], parts[1::2], strict=True) if name != "Warmup")
+    for block in re.split(r"(?=\bPrefill\. latency)", "".join([first, *warm])):
+        read, written, total = (
+            [_value(each) for each in pair.groups()] if pair is not None else None
+            for pair in (
+                re.search(rf"{what}{times}", block)
+                for what in (r"Prefill\. +", r"Decode\. +median ", r"Total\. +")
+            )
+        )
+        if read is None or total is None:
+            continue
+        row: Result = {"prefill_throughput": read[1]}
+        batch = re.search(r"Decode \d+\. Batch size: (\d+)", block)
+        if written is not None:
+            sequences = int(batch[1]) if batch else round(written[0] * written[1])
+            prompt, answer = (round(time * pace / sequences) for time, pace in (read, total))
+            row |= {"batch_size": sequences, "median_decode_throughput": written[1]}
+            row |= {"input_len": prompt, "output_len": answer - prompt}
+        yield one_batch(row), ""
 
 
 def _is_number(cell: str) -> bool:
@@ -420,6 +450,7 @@ TOOLS: tuple[Callable[[str, Path | str], Iterator[Found]], ...] = (
     _guidellm,
     _blocks,
     _vllm_lines,
+    _one_batches,
     _steps_of_engines,
     _timings,
 )

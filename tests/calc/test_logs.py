@@ -176,6 +176,18 @@ SGLANG_LINE = (
     "Decode batch. #running-req: 8, #token: 8192, token usage: 0.05, cuda graph: True, gen"
     " throughput (token/s): 612.0, #queue-req: 0, \n"
 )
+ONE_BATCH = """max_total_num_tokens=399740
+Warmup ...
+Prefill. latency: 0.46342 s, throughput:   8838.74 token/s
+Decode 0. Batch size: 4, latency: 0.29446 s, throughput:     13.58 token/s
+Decode.  median latency: 0.01178 s, median throughput:    339.57 token/s
+Total. latency:  1.112 s, throughput:   3981.76 token/s
+Benchmark ...
+Prefill. latency: 0.37183 s, throughput:  11015.86 token/s
+Decode 0. Batch size: 4, latency: 0.01211 s, throughput:    330.38 token/s
+Decode.  median latency: 0.01175 s, median throughput:    340.47 token/s
+Total. latency:  6.395 s, throughput:    960.75 token/s
+"""
 READ: dict[str, tuple[str, dict[str, Any]]] = {
     "genai-perf in a box": (
         GENAI_PERF_BOX,
@@ -209,6 +221,11 @@ READ: dict[str, tuple[str, dict[str, Any]]] = {
         {"batch": 8, "decode_tokens_per_s_per_user": 64.0},
     ),
     "sglang's own": (SGLANG_LINE * 2, {"batch": 8, "decode_tokens_per_s_per_user": 76.5}),
+    "sglang of one batch": (
+        ONE_BATCH,
+        {"batch_size": 4, "input_len": 1024, "output_len": 512}
+        | {"input_tokens_per_s": 11015.86, "decode_tokens_per_s_per_user": 340.47 / 4},
+    ),
     "vllm or sglang": (
         VLLM.format(clients=1, ttft=3345.37, tpot=20.63),
         {"max_concurrency": 1, "output_throughput": 26.84, "mean_ttft_ms": 3345.37},
@@ -300,6 +317,20 @@ def test_one_batch_of_sglang_is_its_prompts_and_a_token_after(tmp_path: Path) ->
     verdict = checked(tmp_path / "run.jsonl", json.dumps(row), "Llama 3.1 8B on one H100")
     assert verdict.claim.figures == {"input": 34133.0, "user": 155.0}
     assert verdict.claim.row["batch"] == 8
+
+
+def test_batches_of_sglang_are_told_by_times_where_no_line_does() -> None:
+    """No line of older versions says how many; two batches are two claims."""
+    older = re.sub(r"Decode \d. Batch size: 4,", "Decode. ", ONE_BATCH)
+    first, second = logs.read(older + ONE_BATCH.partition("Benchmark ...")[2], "run.log")
+    assert first == second
+    assert first[0]["batch_size"] == 4
+    [(prompts, _)] = logs.read(
+        "Prefill. latency: 3.736 s, throughput: 1096.24 token/s\n"
+        "Total. latency: 3.736 s, throughput: 1097.31 token/s\n",
+        "run.log",
+    )
+    assert prompts == {"input_tokens_per_s": 1096.24}
 
 
 def test_llama_benchs_csv_is_its_json(tmp_path: Path) -> None:
@@ -762,6 +793,45 @@ def test_samples_of_another_family_name_who_answers(tmp_path: Path) -> None:
     (tmp_path / "mlperf_log_summary.txt").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="`calc throughput whisper-large-v3 DEVICE` says what"):
         check_file(tmp_path / "mlperf_log_summary.txt", "whisper-large-v3 on 8 H100")
+
+
+def test_readings_beside_a_file_of_several_claims_are_told(tmp_path: Path) -> None:
+    (tmp_path / "bench.md").write_text(LLAMA_BENCH, encoding="utf-8")
+    (tmp_path / "smi.csv").write_text(DMON, encoding="utf-8")
+    checks = check_file(tmp_path / "bench.md", states=tmp_path / "smi.csv")
+    sentence = "devices are busy 16 % of the time: the host or the load keeps them waiting"
+    assert sentence in checks.text()
+    assert [*checks.facts["explained"]] == [sentence]
+
+
+def test_a_text_is_read_as_its_file_and_a_sentence_is_none(tmp_path: Path) -> None:
+    """What looks like a log within a sentence that names its model or device is said by that."""
+    block = VLLM.format(clients=8, ttft=3345.37, tpot=20.63)
+    pasted = check(block, "Qwen3 14B AWQ on 1 A100")
+    assert isinstance(pasted, Check)
+    assert pasted.facts == checked(tmp_path / "run.log", block, "Qwen3 14B AWQ on 1 A100").facts
+    line = "Throughput: 1.2 requests/s, 300.5 total tokens/s"
+    said = check(f"Llama 3.1 8B on 1 H100. {line}")
+    alone = check(line, "Llama 3.1 8B on 1 H100")
+    assert isinstance(said, Check)
+    assert isinstance(alone, Check)
+    assert said.claim.row["model"] == alone.claim.row["model"] == "llama-3-1-8b"
+    table = "model,device,num_devices,output_throughput\nllama-3-1-8b,h100,1,500\n"
+    for rows in (table, tmp_path / "table.txt"):
+        (tmp_path / "table.txt").write_text(table, encoding="utf-8")
+        verdict = check(rows)
+        assert isinstance(verdict, Check)
+        assert verdict.claim.figures == {"output": 500}
+
+
+def test_folders_say_something_of_a_summary_of_mlperf_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "h100x8" / "llama2-70b-99" / "Server"
+    for place in (folder, folder / "performance" / "run_1"):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "mlperf_log_summary.txt").write_text(MLPERF, encoding="utf-8")
+    [(_, beside)] = load(folder / "performance" / "run_1" / "mlperf_log_summary.txt")
+    assert "h100x8 llama2-70b-99 Server" in beside
+    assert load(folder / "mlperf_log_summary.txt")[0][1] == ""
 
 
 def test_messages_far_from_their_bound_are_explained() -> None:
