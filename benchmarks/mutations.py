@@ -177,11 +177,12 @@ def in_classes(file: str) -> Iterator[Mutant]:
                 if not isinstance(node, ast.Constant):
                     continue
                 end = node.end_col_offset if node.end_lineno == node.lineno else None
-                source = lines[node.lineno - 1][node.col_offset : end].decode()
+                line_of_it = lines[node.lineno - 1]
+                source = line_of_it[node.col_offset : end].decode()
                 pattern = QUANTITY if isinstance(node.value, str) else re.compile(f"({NUMBER})$")
                 if match := pattern.match(source.removeprefix('"').removesuffix('"')):
                     quote = source.startswith('"')
-                    start = node.col_offset + quote
+                    start = len(line_of_it[: node.col_offset].decode()) + quote
                     yield Mutant(file, node.lineno, start, match[1], larger(match[1]))
 
 
