@@ -514,7 +514,15 @@ def alt_texts_change() -> bool:
 
 
 class Teller:
-    """A plugin that writes down which test began last, or which file could not be collected."""
+    """A plugin that writes down which test began last, or which file could not be collected.
+
+    Nothing begins where what all tests share cannot be imported.
+    """
+
+    began = False
+
+    def pytest_sessionstart(self) -> None:
+        self.began = True
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         TOLD.write_text(nodeid, encoding="utf-8")
@@ -537,7 +545,9 @@ def fails(names: Sequence[str], but: Sequence[str] = ()) -> bool:
     there = [name for name in files if Path(name.partition("::")[0]).exists()]
     left_out = [f"--deselect={name}" for name in but]
     asked = ["-x", "-q", "-p", "no:cacheprovider", *left_out, *there]
-    return bool(there) and pytest.main(asked, plugins=[Teller()]) in FAILED
+    teller = Teller()
+    ended = pytest.main(asked, plugins=[teller])
+    return bool(there) and (ended in FAILED or not teller.began)
 
 
 def main() -> None:

@@ -43,6 +43,18 @@ def test_a_test_that_fails_anyway_notices_nothing(tmp_path: Path) -> None:
         list(mutations.survivors([fault], tmp_path, quick=True))
 
 
+def test_a_fault_that_lets_no_test_begin_is_noticed(tmp_path: Path) -> None:
+    """Where a `conftest.py` cannot be imported, pytest says no more than of a wrong command."""
+    tests = tmp_path / "tests" / "calc"
+    tests.mkdir(parents=True)
+    (tests / "conftest.py").write_text("SHARED = 1 / 1\n", encoding="utf-8")
+    (tests / "test_it.py").write_text("def test() -> None:\n    pass\n", encoding="utf-8")
+    fault = mutations.Mutant("tests/calc/conftest.py", 1, len("SHARED = 1 / "), "1", "0")
+    assert mutations.telling(fault, tmp_path, ["test_it.py"], set()) == "pytest itself"
+    harmless = mutations.Mutant("tests/calc/conftest.py", 1, len("SHARED = 1 / "), "1", "2")
+    assert mutations.telling(harmless, tmp_path, ["test_it.py"], set()) == ""
+
+
 def test_as_things_stand_every_table_has_its_row() -> None:
     rows = mutations.published()
     assert rows.keys() == chapter_tables.shown_in().keys()

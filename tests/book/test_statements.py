@@ -14,6 +14,7 @@ from tools.ledger.captions import CLAIMS, FIGURE_CLAIMS
 from tools.ledger.comparisons import uncompared, unheld
 from tools.ledger.faults import unsaid, untrue
 from tools.ledger.statements import statements
+from tools.ledger.takeaways import TAKEAWAYS
 
 pytestmark = pytest.mark.xdist_group("derivations")  # computed once, for seconds
 
@@ -60,6 +61,21 @@ def test_a_caption_that_its_table_does_not_hold_is_named(monkeypatch: pytest.Mon
     (message,) = unsaid(captions)
     assert message.endswith(
         f": the caption of {label} needs “a pig flies”, or tools/ledger/captions.py other words."
+    )
+
+
+def test_a_takeaway_that_its_values_do_not_hold_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    chapter, words, holds = TAKEAWAYS[0]
+    monkeypatch.setattr(faults, "CLAIMS", [])
+    monkeypatch.setattr(faults, "FIGURE_CLAIMS", [])
+    monkeypatch.setattr(faults, "TAKEAWAYS", [(chapter, words, lambda *values: not holds(*values))])
+    (message,) = untrue(statements())
+    assert re.fullmatch(rf"chapters/{chapter}\.qmd:\d+: the values do not hold that “.*”.", message)
+    assert list(untrue([s for s in statements() if s.kind != "takeaway"])) == []
+    monkeypatch.setattr(faults, "TAKEAWAYS", [(chapter, "a pig flies", holds)])
+    (message,) = unsaid(statements())
+    assert re.fullmatch(
+        rf"chapters/{chapter}\.qmd:\d+: a takeaway needs “a pig flies”, .*", message
     )
 
 

@@ -99,10 +99,14 @@ def test_copies_of_a_pool_share_its_requests_evenly(served: ServicePlan) -> None
 
 
 @pytest.mark.parametrize("name", ["ttft", "tpot"])
-def test_a_plan_that_just_keeps_a_limit_is_compared(name: str) -> None:
+@pytest.mark.parametrize("said", ["nothing", "the rule", "users"])
+def test_a_plan_that_just_keeps_a_limit_is_compared(name: str, said: str) -> None:
+    """At the batch that is best by cost, at the least, and at as many users as there are."""
     asked: dict[str, Any] = {"prompt": 1000, "generated": 200}
+    load = {"users": 1} if said == "users" else {"batch": 1}
+    one = flatly(plan, "llama-3-8b", "h100", devices=1, **asked, **load)
+    asked |= {"the rule": {"by": name}, "users": load}.get(said, {})
     [entry] = flatly(compare, "llama-3-8b", ["h100"], devices=1, **asked).entries
-    one = flatly(plan, "llama-3-8b", "h100", devices=1, batch=1, **asked)
     assert one.expected is not None
     least = getattr(one.expected, {"ttft": "time_to_first_token", "tpot": "time_per_token"}[name])
     at, under = (

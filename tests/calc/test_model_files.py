@@ -443,3 +443,28 @@ def test_a_repository_is_read_where_it_was_fetched(
         encoding="utf-8",
     )
     assert "1 of 1 limits hold" in command.prints(f"assert {limits}")
+
+
+@pytest.mark.parametrize(
+    ("said", "place"),
+    [
+        ({}, ".cache/huggingface/hub"),
+        ({"HF_HOME": "elsewhere"}, "elsewhere/hub"),
+        ({"HF_HOME": "elsewhere", "HF_HUB_CACHE": "large"}, "large"),
+        ({"HF_HUB_CACHE": "~/large"}, "large"),
+    ],
+)
+def test_repositories_lie_where_variables_say(
+    said: dict[str, str], place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Hugging Face's own tools document them, the more particular one first."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("HF_HOME", "HF_HUB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value if value.startswith("~") else str(tmp_path / value))
+    kept = tmp_path / place / "models--someone--their-model"
+    write_folder(kept / "snapshots" / "0a1b")
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("0a1b", encoding="utf-8")
+    assert models.load("someone/their-model").name == "someone/their-model"

@@ -492,6 +492,8 @@ def test_a_table_of_points() -> None:
     bounds = made.tables[1].rows
     least = made.points[0]["time_per_token"].lower.m_as("ms")
     assert float(bounds[1][3].partition(" ")[0]) == pytest.approx(least, rel=1e-3)
+    for row, point in zip(bounds[1:], made.points, strict=True):
+        assert (set(row[2:]) == {"–"}) is not point["fits"]
     with pytest.raises(InputError, match="told of one point, and this plan has 4"):
         made.explained()
 
