@@ -11,6 +11,7 @@ by a pass of its own and each prompt whole; where drafts or a prefix cache would
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -210,12 +211,39 @@ class Check(Reported):
         claim = self.claim
         if not self.possible or claim.drafts or claim.reuses or claim.offloads:
             return None
+        row = replace(claim.row, conditions=claim.row.conditions | self.taken)
         for held in self.held:
-            name, unit = PLACED.get(claim.row.group, {}).get(held.name, ("", 1.0))
+            name, unit = PLACED.get(row.group, {}).get(held.name, ("", 1.0))
+            if held.name == "output" and row["batch"] == 1 and not row["output_len"]:
+                name = PLACED[row.group]["user"][0]  # one alone, of no length
+            value = held.claimed / unit
+            if held.name == "step" and row["seq_len"] and row["global_batch_seqs"]:
+                name, value = "tokens_per_s", row["seq_len"] * row["global_batch_seqs"] / value
             if name:
-                beside = predict(replace(claim.row, measured={name: held.claimed / unit}))
+                beside = predict(replace(row, measured={name: value}))
                 return (held, beside) if beside.around is not None else None
         return None
+
+    @cached_property
+    def taken(self) -> dict[str, Any]:
+        """Conditions that it leaves out, as they are most often, of which the range is.
+
+        Weights are those of the release, who names llama.cpp speaks of one stream, on whose devices
+        layers have their turn, and training is in BF16.
+        """
+        row = self.claim.row
+        if row.group == "training" and not row["dtype"] and "mfu" not in self.claim.figures:
+            return {"dtype": "bf16"}
+        if row.group != "serving" or not row.software:
+            return {}
+        files = serving_rows.software_of(row.software).mxfp4 != ""  # of its own, in many formats
+        released = conditions.model(row).released
+        held = [] if released is None else [*released.formats.values()]
+        narrow = next((form for form in held if re.search(r"fp[48]|int", form)), "")
+        usual = {"dtype_weights": narrow or ("" if files else "bf16"), "batch": 1.0 if files else 0}
+        if files and conditions.devices(row) > 1:
+            usual["parallelism"] = "layer split"
+        return {name: value for name, value in usual.items() if value and not row[name]}
 
     @property
     def side(self) -> str:
@@ -246,7 +274,11 @@ class Check(Reported):
             held.claimed / each if held.name in TIMES else held.claimed * each for each in times
         )
         low, high = (held.in_its_unit(end) for end in ends)
-        return [f"{self.side} what is expected: 80 % of rows like it reach {low} to {high}"]
+        words = {"dtype_weights": "weights as released, in {}", "batch": "one stream"}
+        words |= {"parallelism": "layers in turn", "dtype": "{}"}
+        taken = [words[name].format(str(value).upper()) for name, value in self.taken.items()]
+        of = f" of {' and '.join(taken)}" if taken else ""
+        return [f"{self.side} what is expected{of}: 80 % of rows like it reach {low} to {high}"]
 
     @property
     def usual(self) -> list[str]:
@@ -688,7 +720,8 @@ def _as_released(claim: Claim, machine: Machine) -> str:
     served = replace(job, formats=sizes, software=program)
     memory = device_memory.of(served, max(1, int(_context(row))))
     kept = served.weights
-    return "" if memory.fits else f"as released, in {kept}: {memory.answer}"
+    sure = not memory.fits and not memory.doubt
+    return f"as released, in {kept}: {memory.answer}" if sure else ""
 
 
 def _memory(job: Job) -> Memory:

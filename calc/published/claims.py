@@ -26,6 +26,7 @@ from calc.core.units import quantity
 from calc.published import conditions, logs
 from calc.published.reading import MOST, NUMBERS, TEXTS, WORDS, Row, check_condition
 from calc.published.serving_rows import PREFILL
+from calc.steps.curves import traffic
 
 SAID = {*NUMBERS, *TEXTS}
 ONE_EACH = {*WORDS["results"], *(key for keys in WORDS["columns"].values() for key in keys)}
@@ -52,10 +53,11 @@ PATTERNS = {  # of figures in a clause
     "requests": rf"{NUMBER}\s*(?:requests?|queries|req|samples?)\s*{SECOND}",
     "mfu": rf"{NUMBER}\s*%\s*MFU|MFU\D{{0,12}}{NUMBER}\s*%",
     "flops": rf"{NUMBER}\s*(?-i:([GTP]))(?:FL)?OPS?(?:{SECOND}|ps\b|\b)",
-    "busbw": rf"{NUMBER}\s*(?-i:([GTM]))B\s*{SECOND}",
+    "busbw": rf"{NUMBER}\s*(?-i:([GTM])(B|b(?:it)?))(?:\s*{SECOND}|ps\b)",
     "time": rf"{NUMBER}\s*(ms|[µμu]s|seconds?|s|minutes?|min|hours?|h|days?)\b",
 }
 LINKS = r"link|pcie|bus|network|infiniband|ethernet|all|reduce|nccl"
+ALGBW = r"\balgbw\b|\balgo(?:rithm)?[\s-]*(?:bw|bandwidth)"
 COUNTS = {"one": "1", "single": "1", "two": "2", "four": "4", "eight": "8"}
 OF_ONE = r"(?:/|\bper\b|\beach\b(?: of \d+)?|\ba\b)\s*(?:{})s?\b"
 DEVICES, USERS = "gpu|device|chip|accelerator|card|tpu", "user|client|stream|request"
@@ -63,17 +65,38 @@ KINDS = {  # of tokens a second, by words of their clause
     "total": r"\btotal|combined|in(?:put)?\s*\+\s*out",
     "input": r"\binput\b|\bprompt|prefill",
 }
-LENGTHS = r"\b(?:in|out)puts?(?: len\w*)?\W{0,3}\d+|\d+(?: tokens?)?[ -](?:in|out)puts?\b"
+LENGTHS = (
+    r"\b(?:in|out)puts?(?: len\w*)?\W{0,3}\d+|\d+(?: tokens?)?[ -](?:in|out)puts?\b"
+    r"|\bprompts? of \d+"
+)
 """Lengths of prompts and answers, which are not what a rate beside them counts."""
 COUNTED = {  # conditions, and the words beside their numbers
-    "input_len": r"prompts?|inputs?|isl|in\b",
-    "output_len": r"outputs?|generated|answers?|completions?|osl|out\b",
+    "input_len": r"(?:prompts?|inputs?)(?:\s+len(?:gth)?\b)?|isl|in\b",
+    "output_len": r"(?:outputs?|generated|answers?|completions?)(?:\s+len(?:gth)?\b)?|osl|out\b",
     "batch": r"users?|clients?|concurrency|(?:concurrent|simultaneous)(?:ly|\s+[a-z]+)?"
-    r"|(?:global\s+)?batch(?:\s+size)?|sequences|requests|streams|sessions",
-    "seq_len": r"(?:sequence|context)\s+length|seq(?:_len)?\b|context|length",
+    r"|(?:global\s+)?batch(?:\s+size)?|(?:gbs|bs)(?![a-z])|max[-_]num[-_]seqs|sequences"
+    r"|req(?:uest)?s?\b|streams?|sessions",
+    "seq_len": r"(?:sequence|context)\s+length|seq(?:_?len)?(?![a-z])|context|length",
 }
+TRAINS = (
+    r"lora|train|fine-?tun|\bfsdp|\bzero-?[123]\b|\bnemo\b|torchtitan|megatron|maxtext"
+    r"|\bglobal[- ]batch|\bgbs\b|\bgbs\d|recompute"
+)
+"""Words of training, and of programs that do nothing else."""
+OF_LLAMA_CPP = r"\b(?:ollama|lm ?studio|llama-server|llama-cli|koboldcpp|llamafile)\b"
+"""Programs that run models by llama.cpp."""
+SMALLEST_OF = {"q2": "q2_k", "q3": "q3_k_s", "q4": "q4_0", "q5": "q5_0", "q6": "q6_k", "q8": "q8_0"}
+"""The format of llama.cpp of fewest bits of those that people call so."""
+CLAUSES = r"[,;:]\s|\band\b|\bat\b(?! (?:once|a time)\b)"
+LABEL = (
+    r"\b(speed|rate|throughput|ttft|tpot|itl|latency|(?:eval(?:uation)?|processing|generation|prefill"
+    r"|decode|decoding))\s*:\s+(?=[~<>\d])"
+)
+REQUESTS = r"(?:users?|clients?|req(?:uest)?s?|streams?|sessions)\b(?!\s*/)"
+AT_ONCE = r"\s*(?:at (?:once|a time)|concurrent|simultaneous|in parallel)"
+NODES = r"nodes?|servers?|hosts?|machines?"
 FORMAT = (
-    r"nvfp4|nf4|mxfp[468]|fp(?:4|8|16|32)|float(?:8|16|32)|awq|gptq|w4a16|w8a8|i?q\d_\w+"
+    r"nvfp4|nf4|mxfp[468]|fp(?:4|8|16|32)|float(?:8|16|32)|awq|gptq|w4a16|w8a8|i?q\d_\w+|q[2-68]\b"
     r"|[uw]?int[48]|bfloat16|b?f16|\d+(?:\.\d+)?[- ]?bits?"
 )
 VENDORS = r"(?:(?:nvidia|amd|instinct|google|intel|apple|geforce|dgx|hgx)[\s-]+)*"
@@ -84,7 +107,7 @@ GLUE = re.compile(  # words that say nothing by themselves, or that `_figures` l
     rf"\b(?:{DEVICES}|{USERS}|prompts?|input|prefill|out(?:put)?|in|total|combined|together|aggregate"
     r"|t(?:tft|pot)|itl|inter-?token|first|time|tokens?|steps?|iterations?|per|each|every|a|an|one"
     r"|the|to|of|on|at|by|for|from|with|and|or|as|is|are|was|we|it|our|i|up|about|over|across|via"
-    r"|only|just|gets?|got|does|makes?|takes?|reach(?:es|ed)?|achiev(?:es?|ed)|has|have|had"
+    r"|only|just|once|single|around|after|gets?|got|does|makes?|takes?|reach(?:es|ed)?|achiev(?:es?|ed)|has|have|had"
     r"|reads?|writ(?:es?|ten|ing)|generat(?:es?|ed|ing|ion)|decod(?:es?|ed|ing)|runs?|running"
     r"|serv(?:es?|ed|ing)|measured|claimed|throughput|speed|rate|latency|inference|performance"
     r"|mean|average|tok|s|max(?:imum)?|busbw|bandwidth|bus|nodes?|servers?|machines?|size"
@@ -209,8 +232,11 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ..
     """The conditions and the figures of a sentence, and the words that were not understood."""
     plain = re.sub(r"(?<=\d)[,'\u202f\u00a0\u2009 ](?=\d{3}(?![\d.]*\w))", "", text)
     plain = re.sub(r"\((\d+[BM])\)", r"\1", plain)  # as in Llama 3 (70B)
+    plain = re.sub(LABEL, r"\1 ", plain, flags=re.I)  # which says what the number behind it is
+    plain = re.sub(r"\bv([56])e-(\d+)\b", r"\2 tpu-v\1e", plain, flags=re.I)  # a slice of so many
+    plain = re.sub(r"(?<=\d)(\s*[gtp])(?=flops?)", lambda unit: unit[1].upper(), plain)
     plain = re.sub(
-        r"\b(one|single|two|four|eight)\b(?! gpu of)",  # as some names of devices end
+        r"\b(one|single|two|four|eight)\b(?! gpu of|\s+\d)",  # as some names of devices end
         lambda word: COUNTS[word[1].lower()],
         plain,
         flags=re.I,
@@ -220,8 +246,11 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ..
     plain = _take_device(plain, said)
     plain = _take_words(plain, said)
     figures: dict[str, float] = {}
-    clauses = [_figures(part, said, figures) for part in re.split(r"[,;:]\s|\band\b|\bat\b", plain)]
+    clauses = [_figures(part, said, figures) for part in re.split(CLAUSES, plain)]
     left = [_count(clause, said, "ttft" in figures) for clause in clauses]
+    in_a_batch = said.pop("batch_tokens", None)
+    if in_a_batch and said.get("seq_len"):
+        said.setdefault("batch", in_a_batch / said["seq_len"])
     tokens, run = said.pop("trained", None), figures.pop("run", None)
     if tokens and run:
         figures["tokens"] = tokens / run
@@ -276,7 +305,7 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
             return f"{text[:start]} {text[end:]}"
     if (span := _device_named(small)) is None:
         return text
-    before = re.search(rf"(?:{machines.BEFORE})?({VENDORS})$", small[: span[0]])
+    before = re.search(rf"(?:(?<![a-z]){machines.BEFORE})?({VENDORS})$", small[: span[0]])
     behind = re.match(
         rf"[^\s,;:]*(?:\s*(?:nvl\s?(\d+)|sxm\d?|pcie))?(?:{machines.BEHIND})?", small[span[1] :]
     )
@@ -292,6 +321,16 @@ def _take_device(text: str, said: dict[str, Any]) -> str:
     boxes = int(behind[1] or 0) or (8 if re.search("dgx|hgx", before[2]) else 1)
     if not re.search(r"\b(?:gcd|die)s?\b", small):
         boxes *= WORDS["packages"].get(said["device"], 1)
+    if nodes := re.search(
+        rf"\b(\d+)\s*(?:{NODES})\s*(?:of|with|[x×,]|at)?\s*$", rest[: span[0] - len(before[0])]
+    ):
+        boxes *= int(nodes[1])
+        rest = rest.replace(nodes[0], " ", 1)
+    elif each := re.search(
+        rf"\b(\d+)\s*(?:{NODES})\b(?=.*\b(?:each|per|a)\s+(?:{NODES}))", rest, re.I
+    ):
+        boxes *= int(each[1])
+        rest = rest.replace(each[0], " ", 1)
     if count or boxes > 1 or not behind[0].endswith("s"):
         said["num_devices"] = int(count or 1) * boxes
     return rest.replace(apart[0], " ") if apart else rest
@@ -330,11 +369,12 @@ def _take_words(text: str, said: dict[str, Any]) -> str:
     if size and "collective" in said:
         said["message_bytes"] = quantity(f"{size[1]} {size[2]}").m_as("byte")
         text = text.replace(size[0], " ")
-    if match := re.search(r"lora|train|fine-?tun", text, re.I):
-        said["task"] = match[0].lower()
+    if match := re.search(TRAINS, text, re.I):
+        said["task"] = "lora" if match[0].lower() == "lora" else "train"
     if layout := re.findall(conditions.DEGREES, text.upper()):
         said["parallelism"] = ", ".join(f"{name}{degree}" for name, degree in layout)
         text = re.sub(conditions.DEGREES, " ", text, flags=re.I)
+    text = re.sub(OF_LLAMA_CPP, "llama.cpp", text, flags=re.I)
     for key in software.names():
         if match := re.search(
             rf"\b{re.escape(software.get(key).name)}\b(?:\s*v?\d+(?:\.\d+)+)?", text, re.I
@@ -346,7 +386,7 @@ def _take_words(text: str, said: dict[str, Any]) -> str:
 
 def _weights_of(word: str) -> str:
     """The format of weights that a word of a checkpoint's name means."""
-    return {"awq": "int4", "gptq": "int4", "w4a16": "int4"}.get(word.lower(), word)
+    return ({"awq": "int4", "gptq": "int4", "w4a16": "int4"} | SMALLEST_OF).get(word.lower(), word)
 
 
 def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) -> str:
@@ -371,6 +411,10 @@ def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) ->
             value *= devices if each else 1.0
         elif kind == "flops" and re.search("total|together|aggregate", small):
             value /= devices
+        if kind == "busbw":
+            value /= 8 if units[-1].startswith("b") else 1
+        if kind == "busbw" and "collective" in said and re.search(ALGBW, small):
+            value *= traffic(str(said["collective"]), int(devices)) if devices > 1 else 1.0
         if kind == "busbw" and "collective" not in said:
             of_memory = "model" not in said and not re.search(LINKS, small)
             kind = "bandwidth" if of_memory else ""
@@ -404,6 +448,10 @@ def _count(clause: str, said: dict[str, Any], has_prompt: bool) -> str:
         said.setdefault("input_len", _scaled(pair[1], pair[2]))
         said.setdefault("output_len", _scaled(pair[3], pair[4]))
         clause = clause.replace(pair[0], " ")
+    at_once = re.search(rf"(?<!\S){NUMBER}\s+{REQUESTS}", clause, re.I)
+    if at_once is not None and "batch" not in said and _number(at_once) >= 1:
+        said["batch"] = _number(at_once)
+        clause = _without(clause, at_once)
     words = "|".join(f"(?P<{name}>\\b(?:{words}))" for name, words in COUNTED.items())
     waiting: re.Match[str] | None = None
     left = clause
@@ -419,11 +467,16 @@ def _count(clause: str, said: dict[str, Any], has_prompt: bool) -> str:
         number, word = (match, waiting) if is_number else (waiting, match)
         name = word.lastgroup or ""
         name = "seq_len" if name == "batch" and "batch" in said else name
+        if not is_number and word[0].lower() == "prompts" and not number["tokens"]:  # so many
+            name = "batch" if re.match(AT_ONCE, clause[word.end() :], re.I) else ""
+        elif not is_number and name == "batch" and number["tokens"]:
+            name = "batch_tokens"
         minus = "-" if NEGATIVE.search(clause[: number.start()]) else ""
         if minus or _number(number) < 1:
             raise InputError(f"{word[0]}: a count is from 1 on; got {minus}{number[1]}")
-        said.setdefault(name, _number(number))
-        left = _without(_without(left, match), waiting)
+        if name:
+            said.setdefault(name, _number(number))
+            left = _without(_without(left, match), waiting)
         waiting = None
     if waiting and waiting[1] and waiting["tokens"] and has_prompt and "input_len" not in said:
         said["input_len"] = _number(waiting)

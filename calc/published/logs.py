@@ -30,6 +30,9 @@ NUMERIC = r"[-+.]?\d|[-+]?(?:nan|inf)"
 """How a word begins that is meant as a number: what is none is refused where it is read."""
 ROUNDED = 0.006
 """Billions of parameters by which a size of two decimals may be off."""
+GIB = 2.0**30  # bytes
+MIXED = 15.0
+"""Bits of a parameter below which a file that is called F16 has matrices of fewer."""
 LARGEST_MB = 32
 WARMED = 3
 """Steps of training from which on the first is left out, which compiles and loads."""
@@ -98,7 +101,7 @@ def _has_figure(said: Mapping[str, Any]) -> bool:
 
 def _vllm_lines(text: str, path: Path | str) -> Iterator[Found]:
     """The one line of vLLM's throughput benchmark, and of its latency benchmark."""
-    pattern = rf"Throughput: ({NUMBER}) requests/s, ({NUMBER}) (?:total )?tokens/s"
+    pattern = rf"Throughput: ({NUMBER}) requests/s(?:, ({NUMBER}) (?:total )?tokens/s)?"
     for match in re.finditer(rf"{pattern}(?:, ({NUMBER}) output tokens/s)?", text):
         named = ("request_throughput", "total_token_throughput", "output_throughput")
         values = zip(named, match.groups(), strict=True)
@@ -352,6 +355,10 @@ def _with_size(row: Mapping[str, str]) -> str:
     words = re.sub(r" - (\w)\w+$", r"_\1", row["model"].removesuffix(" MoE"))
     family, *others = words.split(" ")
     size = re.match(NUMBER, row.get("params", ""))
+    held = re.match(rf"({NUMBER}) GiB", row.get("size", ""))
+    if size and held and others[-1:] == ["F16"]:  # as its first matrix is, and not all others
+        bits = _value(held[1]) * 8 * GIB / (_value(size[0]) * 1e9)
+        others[-1] = f"{bits:.2f} bit" if bits < MIXED else "F16"
     named = _of_size(family.removesuffix("moe"), float(size[0])) if size else None
     return " ".join((named, *others[1:])) if named else words
 
@@ -370,7 +377,7 @@ def _of_size(family: str, billions: float) -> str | None:
 def _nccl(text: str, path: Path | str) -> Iterator[Found]:
     """Rows of nccl-tests and rccl-tests: sizes, and times out of place."""
     row = re.compile(
-        rf"^\s*(?:\[\d+\])?\s*(\d+)\s+\d+\s+\w+\s+(?:\w+\s+)?(?:-?\d+)\s+({NUMBER})\s+({NUMBER})"
+        rf"^\s*(?:\[\d+\])?\s*(\d+)\s+\d+\s+\w+\s+(?:\w+\s+)?(?:-?\d+)(?:\[\d+\])?\s+({NUMBER})\s+({NUMBER})"
         rf"\s+({NUMBER})\s+(?:\d+|N/A|{NUMBER})"
     )
     matches = [match for line in text.splitlines() if (match := row.match(line))]

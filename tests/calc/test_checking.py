@@ -112,6 +112,128 @@ def test_a_format_is_heard_wherever_it_stands(model: str, word: str, kept: str) 
         assert not claim.ignored, named
 
 
+AS_PEOPLE_WRITE: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
+    # nodes, and devices in each
+    "all-reduce on 2 nodes of 8 A100: busbw 600 Gbps": (
+        {"num_devices": 16, "collective": "all_reduce"},
+        {"busbw": 75e9},
+    ),
+    "all_reduce_perf, 2 nodes, 1 H100 each node, 1 GB: busbw 40 GB/s": (
+        {"num_devices": 2, "message_bytes": 1e9},
+        {"busbw": 40e9},
+    ),
+    "DeepSeek-V3 on 2 servers with 8 H100, bs=1: 26 tok/s": (
+        {"num_devices": 16, "batch": 1},
+        {"output": 26},
+    ),
+    "reduce_scatter_perf of 4 GB on 8 H100: busbw 370 GBps": (
+        {"num_devices": 8, "collective": "reduce_scatter"},
+        {"busbw": 370e9},
+    ),
+    # what an array's bytes take is no bus bandwidth, nor the memory's
+    "all_reduce_perf of 256 MB over 8 H100: algbw 240 GB/s": (
+        {"collective": "all_reduce"},
+        {"busbw": 2 * 7 / 8 * 240e9},
+    ),
+    # requests at once, however they are called, and prompts of which so many were sent
+    "Llama 3 8B on a single 8*H200: 13 tokens/sec, 1 request": (
+        {"num_devices": 8, "batch": 1},
+        {"output": 13},
+    ),
+    "Llama 3 8B on 8 H20, tp 8: the output tokens is 30 tokens/s 1 req": (
+        {"batch": 1, "output_len": None},
+        {"output": 30},
+    ),
+    "Llama 3 8B on one A100, 100 prompts at once, 1000 in, 200 out: 900 tok/s": (
+        {"batch": 100, "input_len": 1000, "output_len": 200},
+        {"output": 900},
+    ),
+    "Llama 3 8B on one A100, 500 prompts: 900 tok/s": (
+        {"batch": None, "input_len": None},
+        {"output": 900},
+    ),
+    "Llama 3 8B on one A100, batch size 32, input length 1k, output length 2k: 900 tok/s": (
+        {"batch": 32, "input_len": 1024, "output_len": 2048, "seq_len": None},
+        {"output": 900},
+    ),
+    # a length beside a rate, and what the rate is of
+    "Llama 3 8B on M3 Max: 68 tok/s generation after a prompt of 681 tokens": (
+        {"input_len": 681},
+        {"output": 68},
+    ),
+    "Llama 3 8B on M3 Max; prompt eval rate: 900 tokens/s": ({}, {"input": 900}),
+    "Llama 3 8B on one H100, TTFT: 300 ms": ({}, {"ttft": 0.3}),
+    # llama.cpp's formats in short, and the number in them, which counts no devices
+    "llama3 8b Q6 RTX 4090 llama.cpp; generation speed : 93 tokens per second": (
+        {"num_devices": 1, "dtype_weights": "q6_k"},
+        {"output": 93},
+    ),
+    "Llama 3 8B q4_0 on M1 Max, Ollama: 30 tok/s": ({"software": "llama.cpp"}, {"output": 30}),
+    # training that is not said to be any
+    "Llama 13B on 8xA100, NeMo, bf16, global batch size 32, seq 4096: 1900 tokens/s/GPU": (
+        {"global_batch_seqs": 32, "seq_len": 4096},
+        {"tokens": 8 * 1900},
+    ),
+    "Qwen3-30B-A3B on 8 B200, TorchTitan FSDP8, BF16, seq8192, GBS64: 19.5k tokens/s/GPU": (
+        {"global_batch_seqs": 64, "seq_len": 8192},
+        {"tokens": 8 * 19_500},
+    ),
+    "Llama 3.0 8B, 8k seq_len, gbs 256 on v6e-256: 1.625s per step": (
+        {"device": "tpu-v6e", "num_devices": 256, "global_batch_seqs": 256, "seq_len": 8192},
+        {"step": 1.625},
+    ),
+    "Llama 3 8B on 32 nodes of 4 GH200, 2M tokens batch, seq 4096: 413 tflops per sec per gpu": (
+        {"num_devices": 128, "global_batch_seqs": 2e6 / 4096},
+        {"flops": 413e12},
+    ),
+}
+
+
+@pytest.mark.parametrize("text", AS_PEOPLE_WRITE)
+def test_reports_are_understood_as_people_write_them(text: str) -> None:
+    conditions_, figures = AS_PEOPLE_WRITE[text]
+    claim = read(text)
+    assert {name: claim.row[name] for name in conditions_} == pytest.approx(conditions_)
+    assert claim.figures == pytest.approx(figures)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gpt-oss-20b on one H100, SGLang, 32 users, 512 in, 1024 out: 2700 token/s", "in MXFP4:"),
+        ("DeepSeek-V3 on 8 H200, SGLang, 8 users, 128 in, 256 out: 600 token/s", "in FP8:"),
+        ("Llama 3.1 8B on one H100, vLLM, 8 users, 128 in, 256 out: 1300 token/s", "in BF16:"),
+        ("Llama 3.1 8B q4_k_m on one RTX 3080, llama.cpp: 112 t/s", "of one stream:"),
+        ("Qwen3 30B A3B q8_0 on 2 RTX 3090, llama.cpp: 120 t/s", "and layers in turn:"),
+        ("Llama 3.1 70B on 256 TPU v6e, seq 4096, gbs 512: 9.48 s per step", "of BF16:"),
+    ],
+)
+def test_what_is_expected_says_what_it_takes_for_what_is_not_said(text: str, words: str) -> None:
+    """A bound takes what is easiest, a range what is usual, and names it."""
+    verdict_ = calc.check(text)
+    [place] = verdict_.place
+    assert verdict_.side == "inside", place
+    assert words in place
+
+
+def test_a_range_is_of_what_is_said() -> None:
+    text = "gpt-oss-20b mxfp4 on one H100, SGLang, 32 users, 512 in, 1024 out: 2700 token/s"
+    assert calc.check(text).place[0].startswith("inside what is expected: ")
+    alone = calc.check("Llama 3.1 8B on one RTX 3080, llama.cpp: 112 t/s")
+    assert alone.place == []  # of files in many formats none is usual
+
+
+def test_what_may_fit_is_not_said_to_lack() -> None:
+    """Within the memory's ±, where people ran it."""
+    assert calc.check("DeepSeek-V3.2 on 8 H20, vLLM, tp 8: 30 token/s, 1 request").released == ""
+
+
+def test_a_switch_that_sums_carries_more_than_its_links() -> None:
+    """215 GB/s by the bus of eight H800s, whose links have 200, were measured."""
+    assert calc.check("all-reduce on 8 H800: busbw 215 GB/s").possible
+    assert not calc.check("all-gather on 8 H800: busbw 215 GB/s").possible
+
+
 def test_a_pace_of_prompts_has_their_length() -> None:
     pace = {"name": "prefill_tokens_per_s_1024_prompt", "value": 900.0}
     claim = read({"device": "h100", "num_devices": 1, "model": "llama-3-8b", "measured": [pace]})

@@ -265,6 +265,43 @@ def test_what_a_tool_prints_is_read(tool: str, tmp_path: Path) -> None:
     assert {name: reading.get(name) for name in fields} == pytest.approx(fields)
 
 
+def test_a_mean_of_requests_at_once_stands_where_no_limit_was_set() -> None:
+    block = VLLM.format(clients="not set", ttft=3345.37, tpot=20.63)
+    mean = block + "Concurrency:                             70.99\n"
+    [(said, _)] = logs.read(mean, "run.log")
+    assert said["max_concurrency"] == 70.99
+    [(said, _)] = logs.read(mean.replace("not set", "80"), "run.log")
+    assert said["max_concurrency"] == 80
+
+
+def test_older_lines_and_ranks_within_lines_are_read() -> None:
+    """Lines of vLLM in 2023, which had no tokens, and of nccl-tests by MPI with tags of ranks."""
+    [(said, _)] = logs.read("Total time: 166.88 s\nThroughput: 5.99 requests/s\n", "run.log")
+    assert said == {"request_throughput": 5.99}
+    tagged = (
+        "[0]      8388608       2097152     float     sum      -1[0]     992.6    8.45   16.20     "
+        " 0[0]     986.0    8.51   16.31      0\n"
+    )
+    [(said, _)] = logs.read(tagged, "all_reduce_perf.txt")
+    assert (said["message_bytes"], said["time_us"], said["busbw_gb_s"]) == (8388608, 992.6, 16.2)
+
+
+def test_a_file_called_f16_has_the_bits_that_its_size_makes(tmp_path: Path) -> None:
+    """Of gpt-oss the experts stay in MXFP4: 12.83 GiB of 20.91 B parameters are 5.27 bits each."""
+    table = """ggml_vulkan: 0 = Radeon 8060S Graphics (RADV GFX1151) (radv) | uma: 1 | fp16: 1
+| model          |      size |  params | backend    | ngl | test  |           t/s |
+| -------------- | --------: | ------: | ---------- | --: | ----: | ------------: |
+| gpt-oss ?B F16 | 12.83 GiB | 20.91 B | Vulkan,RPC | 125 | tg128 |  45.01 ± 0.05 |
+"""
+    verdict = checked(tmp_path / "bench.md", table)
+    assert verdict.possible
+    row = verdict.claim.row
+    assert (row["model"], row["dtype_weights"]) == ("gpt-oss-20b 5.27 bit", "5.27 bit")
+    assert verdict.machine.device.key == "ryzen-ai-max-395"
+    [(said, _), *_] = logs.read(LLAMA_BENCH, "bench.md")
+    assert said["model"] == "llama-7b F16"  # of 16 bits indeed
+
+
 LLAMA_VULKAN = """ggml_vulkan: Found 1 Vulkan devices:
 ggml_vulkan: 0 = AMD Radeon RX 7900 XTX (RADV NAVI31) (radv) | uma: 0 | fp16: 1 | warp size: 64
 | model                          |      size |   params | backend | ngl | test  |            t/s |
