@@ -139,7 +139,7 @@ def _names(figure: Figure, axes: Axes, points: dict[Accelerator, tuple[float, fl
     """Names beside their marks, each in the first place that is free; on a phone, what fits."""
     figure.draw_without_rendering()
     marks = {device: axes.transData.transform(at) for device, at in points.items()}
-    taken: list[Bbox] = []
+    taken: list[Bbox] = [text.get_window_extent() for text in axes.texts]  # of the diagonals
     names = short_names(list(points))
     short = {
         device: names[device.key]

@@ -190,7 +190,7 @@ class PrecisionByBatch(Claims):
     batches = (1, 16, 64, 256)
     formats = (
         ("dgx-h200", "FP8", {"weights": "1 byte", "dtype": "fp8"}),
-        ("dgx-h200", "INT4 weights", {"weights": "4 bit"}),
+        ("dgx-h200", "INT4 weights", {"weights": "w4a16"}),
         ("dgx-b200", "FP8", {"weights": "1 byte", "dtype": "fp8"}),
         ("dgx-b200", "NVFP4", {"weights": "4.5 bit", "dtype": "fp4"}),
         ("gb300-nvl72", "FP8", {"weights": "1 byte", "dtype": "fp8"}),
@@ -228,7 +228,7 @@ class PrecisionByBatch(Claims):
         return Quoted(f"{ratio}{UNDECIDED}") if overlap(*ends) else ratio
 
     @classmethod
-    @row_by_hand("DGX H200 | INT4 weights | 41 | 1.7 | 1.1? | 0.97? | 0.86?")
+    @row_by_hand("DGX H200 | INT4 weights | 43 | 1.6 | 1.1? | 0.97? | 0.86?")
     def rows(cls) -> Rows:
         """Machine, format, rows up to which weights bind, and the gain over BF16 by batch."""
         lines: list[Row] = []

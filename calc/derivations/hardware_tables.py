@@ -48,6 +48,7 @@ PEAKS: dict[str, tuple[str, ...]] = {  # columns; formats that share one have on
     "FP4": ("fp4",),
     "INT8": ("int8",),
 }
+VECTOR = ("fp32", "fp64")  # all that a device without matrix units has
 
 
 def short_names(devices: Sequence[Accelerator]) -> dict[str, str]:
@@ -78,8 +79,9 @@ def _number(value: Quantity, unit: str, digits: int, *inputs: Quantity) -> float
 
 
 def _vector_rate(device: Accelerator) -> float | Quoted | None:
-    """Return the vector units' FP32 peak; where there are no others, that is the peak before it."""
-    record = device.peaks["vector_peak"].get("fp32")
+    """Return the vector units' FP32 peak, which is the peak of a device that has no others."""
+    others = any(dtype not in VECTOR for dtype in device.dtypes)
+    record = device.peaks["vector_peak" if others else "peak"].get("fp32")
     rate = None if record is None else record.published
     return None if rate is None else _number(rate, "TFLOP/s", 3, rate)
 
@@ -586,7 +588,7 @@ class MoreMemory(Claims):
 
 
 class OneKilowatt(Claims):
-    """For a kilowatt many small cards give as much, but each token takes long."""
+    """For a kilowatt many small cards give less than a large one, and each token takes long."""
 
     budget = quantity("1 kW")
     parameters = quantity("8B param")
@@ -601,6 +603,12 @@ class OneKilowatt(Claims):
     )
     l4_token = (weights / l4.memory_bandwidth).to("ms") | by_hand("8 GB / 300 GB/s")
     b200_token = (weights / b200.memory_bandwidth).to("ms") | by_hand("8 GB / 7700 GB/s")
+    h200_peak = hardware.get("h200").peak("fp8").to("TFLOP/s")
+    more_arithmetic = (b200_peak / l4_peak).to("") | by_hand("{b200_peak} / {l4_peak}")
+    more_bandwidth = (b200.memory_bandwidth / (l4_cards * l4.memory_bandwidth)).to("") | by_hand(
+        "7700 / (13 * 300)"
+    )
+    worth = (l4_peak / b200_peak).to("%") | by_hand("{l4_peak} / {b200_peak}")
 
 
 class PeakPerWatt(Claims):

@@ -11,6 +11,8 @@ import pytest
 
 from calc.derivations import math, show, within, words
 from calc.derivations.decisions import UNDECIDED, PrecisionByBatch
+from calc.derivations.hardware_tables import AcceleratorTables
+from calc.formats import element_size
 from press.document.pandoc import run_pandoc
 from tests.page_texts import page_texts
 from tools.ledger.quotes import Quote, chapters, quotes
@@ -76,6 +78,19 @@ def signs(formulas: str) -> str:
     mathml = re.findall(r"(?s)<math.*?</math>", formulas)
     bare = re.sub(r"(?s)<annotation.*?</annotation>|<[^>]+>", "", "".join(mathml))
     return "".join(html.unescape(bare).split())
+
+
+def test_sizes_of_few_bits_count_the_scales_of_groups() -> None:
+    sizes = {
+        element_size("weights", options["weights"]).m_as("bit")
+        for _, _, options in PrecisionByBatch.formats
+    }
+    assert [size for size in sizes if size < 8 and size == int(size)] == []
+
+
+def test_each_row_of_peaks_has_one() -> None:
+    rows = [*AcceleratorTables.peak_rows, *AcceleratorTables.small_peak_rows]
+    assert [name for name, *cells in rows if not any(cells)] == []
 
 
 def test_a_gain_is_marked_as_undecided_where_the_intervals_of_both_times_meet() -> None:
