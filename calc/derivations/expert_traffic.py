@@ -154,7 +154,7 @@ class WidthThatHides(Claims):
     def row(cls, name: str, machine: Machine, devices: int, limit: float = 1) -> Row:
         """The domain, what crosses its slowest link, the width that hides it, and the ratios.
 
-        Routing may be limited to so large a part of the servers.
+        A token may be sent once to each of a few servers, which is so large a part of its copies.
         """
         domains = max(1, devices // machine.domain)
         places = domains if domains > 1 else devices
@@ -175,7 +175,7 @@ class WidthThatHides(Claims):
         server, newer, rack = TwoFabrics.machines
         return [
             cls.row("8 × H200 and NDR", server, 64),
-            cls.row("the same, 4 servers a token at most", server, 64, 4 / 8),
+            cls.row("the same, once to each of 4 servers at most", server, 64, 4 / 8),
             cls.row("one server of 8 × H200", server, 8),
             cls.row("8 × B200 and NDR", newer, 64),
             cls.row("one server of 8 × B200", newer, 8),
@@ -216,6 +216,7 @@ class MeasuredAllToAll(Claims):
 class Kernels(Claims):
     """Kernels made for experts' exchange, as their authors measured them."""
 
+    port = machines.get("hgx-h800").ports
     first, later = "DeepEP V1, normal, 4096 tokens", "DeepEP V2, 8192 tokens"
     names = (
         (first, "deepep-v1-normal"),

@@ -392,7 +392,6 @@ class GemmsHeld(Claims):
         median(product_rows.errors(name, STARTED)) - median(product_rows.errors(name, BEST))
         for name in product_rows.sets()
     )
-    least_gain = round(100 * min(gains)) | by_hand("12 - 12")
     most_gain = round(100 * max(gains)) | by_hand("26 - 22")
     h100_fixed = quantity(
         tenth_worst(product_rows.errors("cuBLAS by NVIDIA, H100", ONE_TILE)), ""
