@@ -77,6 +77,7 @@ class RidgeOfAll(Claims):
 
     _ridges = tuple(device.ridge_point(sixteen(device)) for device in AcceleratorTables.data_centre)
 
+    least = min(_ridges) | by_hand("(1101 / 8.6) FLOP/byte", "TPU 8i")
     most = max(_ridges) | by_hand("(918 / 1.638) FLOP/byte", "TPU v6e")
 
 
@@ -377,7 +378,7 @@ class WorkPerToken(Claims):
 
 
 class DatacentreAgainstPhone(Claims):
-    """A data-centre GPU does tens of times a phone's arithmetic, at hundreds of times its power."""
+    """A data-centre GPU does tens of times a phone's arithmetic, at a hundred times its power."""
 
     h100 = hardware.get("h100")
     phone = hardware.get("phone-npu")
@@ -532,7 +533,7 @@ class TrainingAMixture(Claims):
 
 
 class AgentSessions(Claims):
-    """Problem 4: an agent's long context decides otherwise than a short chat."""
+    """Problem 3: an agent's long context decides otherwise than a short chat."""
 
     dense, mixture = examples.DENSE, examples.MIXTURE
     context = quantity(examples.AGENT.context, "token") | by_hand("(8192 + 30 * 1280) token")
