@@ -1,10 +1,18 @@
-"""Diffusion transformers: passes of an image or video, tokens of a pass, and the work of both."""
+"""Diffusion models: passes of an image or video, tokens of a pass, and the work of both."""
 
 from __future__ import annotations
 
 from typing import Annotated, cast
 
-from calc.catalog.models import CrossDiffusion, Diffusion, DiffusionTransformer, network
+from calc.catalog.models import (
+    CrossDiffusion,
+    Diffusion,
+    DiffusionTransformer,
+    TokenDiffusion,
+    UNet,
+    network,
+)
+from calc.catalog.models.unet import EXPANSION, KERNEL
 from calc.core.law import AT_LEAST_ONE, law
 from calc.core.units import Quantity, QuantityLike, quantity
 
@@ -147,7 +155,7 @@ def kept_frames(
 
 
 def tokens(
-    model: Diffusion | str,
+    model: TokenDiffusion | str,
     height: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
     width: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
     frames: Annotated[QuantityLike, "", AT_LEAST_ONE] | None = None,
@@ -168,7 +176,7 @@ def tokens(
     frames
         frames of the video
     """
-    model = network(model, Diffusion)
+    model = network(model, TokenDiffusion)
     rows, columns = model.pixels
     height = rows if height is None else height
     width = columns if width is None else width
@@ -187,15 +195,16 @@ def pass_flops(
 ) -> Annotated[Quantity, "FLOP"]:
     """Operations of one pass for one image: each token meets its weights, and all other tokens.
 
-    Modulation, of one vector an image, and the embeddings are left out: below 1%.
+    Modulation, of one vector an image, and the embeddings are left out: below 1%. A U-Net's places
+    meet the weights of their own side.
 
-    >>> print(pass_flops("flux-1-dev"), pass_flops("wan-2-2-t2v-a14b"))
-    74.36 TFLOP 6.523 PFLOP
+    >>> print(pass_flops("flux-1-dev"), pass_flops("wan-2-2-t2v-a14b"), pass_flops("sdxl"))
+    74.36 TFLOP 6.523 PFLOP 6.761 TFLOP
 
     Parameters
     ----------
     model
-        a diffusion transformer of `calc.models`, or its name
+        a diffusion model of `calc.models`, or its name
     height
         rows of pixels of the image
     width
@@ -204,8 +213,12 @@ def pass_flops(
         frames of the video
     """
     model = network(model, Diffusion)
-    count = tokens(model, height, width, frames)
-    attention = joint_attention_flops(count, model.blocks, model.inner)
+    if isinstance(model, UNet):
+        rows, columns = model.pixels
+        return _unet_flops(model, height or rows, width or columns)
+    of_tokens = cast(TokenDiffusion, model)
+    count = tokens(of_tokens, height, width, frames)
+    attention = joint_attention_flops(count, of_tokens.blocks, of_tokens.inner)
     if isinstance(model, CrossDiffusion):
         # Of its own attention four matrices, of that to the text queries and result; the text's
         # keys and values.
@@ -217,3 +230,25 @@ def pass_flops(
     joint = cast(DiffusionTransformer, model)
     products = 2.0 * model.blocks * joint.stream_weights * count.m_as("")
     return quantity(products, "FLOP") + attention
+
+
+def _unet_flops(model: UNet, height: QuantityLike, width: QuantityLike) -> Quantity:
+    """Operations of a pass of a U-Net, layer by layer."""
+    work = quantity("0 FLOP")
+    text = model.text_tokens
+    for kind, halved, inputs, outputs, depth, _ in model.layers:
+        places = image_tokens(height, width, model.patch_pixels * 2**halved)
+        count = places.m_as("")
+        if kind == "transformer":
+            block = 3 * EXPANSION + 6  # matrices as wide as high, a gated network's counted so
+            products = count * (2 + depth * block) * outputs**2
+            products += depth * text * 2 * model.text_width * outputs
+            seen = 2.0 * depth * count * text * outputs
+            work = work + quantity(2.0 * (products + seen), "FLOP")
+            work = work + joint_attention_flops(places, depth, outputs)
+        else:
+            weights = KERNEL * inputs * outputs
+            if kind == "residual":
+                weights += KERNEL * outputs**2 + (inputs * outputs if inputs != outputs else 0)
+            work = work + quantity(2.0 * count * weights, "FLOP")
+    return work

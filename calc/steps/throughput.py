@@ -1,6 +1,6 @@
 """Images and samples a second of networks that write no tokens, and what bounds them.
 
-`of` answers for vision transformers, convolutional networks, diffusion transformers, encoders of
+`of` answers for vision transformers, convolutional networks, diffusion models, encoders of
 texts and recommenders, as `calc.plan` does for transformers that write. A pass is a list of
 kernels, one after the other; each takes at least as long as its arithmetic or its bytes at
 published rates. At rates that were measured on a machine, the same list says how long it is
@@ -31,6 +31,7 @@ from calc.catalog.intervals import (
 )
 from calc.catalog.machines import Machine
 from calc.catalog.models import Network, Transformer
+from calc.catalog.models.unet import EXPANSION, KERNEL
 from calc.catalog.software import UNKNOWN, Software
 from calc.core.arguments import as_list, truth, whole_number
 from calc.core.errors import InputError, abbreviated, marked
@@ -188,7 +189,7 @@ class Throughput(Answer):
     @property
     def interval(self) -> Interval | None:
         """The interval of published rows like it around what is expected; None without any."""
-        if not isinstance(self.model, models.Diffusion) or self.expected is None:
+        if not isinstance(self.model, models.TokenDiffusion) or self.expected is None:
             return None
         work = TOGETHER if self.together > 1 else IMAGES
         return interval_of(work, self.program.key, mixture=False, filled=self.borrowed)
@@ -510,14 +511,29 @@ class _Asked:
         yield Kernel("residuals and norms", "memory", 2 * layers, traffic=4 * width * vector)
         yield Kernel("activation", "memory", layers, traffic=2 * hidden * vector)
 
+    def convolution(self, name: str, places: float, inputs: float, outputs: float) -> Kernel:
+        """A convolution of nine places: a product whose rows are its places, read once."""
+        product = self.product(name, places, outputs, KERNEL * inputs)
+        return replace(product, traffic=places * (inputs + outputs) * TWO_BYTES)
+
     def layer(
-        self, name: str, tokens: float, width: float, inner: float, hidden: float, launches: float
+        self,
+        name: str,
+        tokens: float,
+        width: float,
+        inner: float,
+        hidden: float,
+        launches: float,
+        gated: float | None = None,
     ) -> Iterator[Kernel]:
-        """Products of so many blocks of attention and feed-forward network, over all tokens."""
+        """Products of so many blocks of attention and feed-forward network, over all tokens.
+
+        A gate may leave fewer of the hidden numbers to the last product.
+        """
         yield self.product(f"{name}query, key and value", tokens, 3 * inner, width, launches)
         yield self.product(f"{name}attention output", tokens, width, inner, launches)
         yield self.product(f"{name}up", tokens, hidden, width, launches)
-        yield self.product(f"{name}down", tokens, width, hidden, launches)
+        yield self.product(f"{name}down", tokens, width, gated or hidden, launches)
 
 
 def _transformer(asked: _Asked, model: Transformer) -> Throughput:
@@ -605,6 +621,24 @@ FUSED = {
     "activation": _Passes(1, 4),
     "gated activation": _Passes(1, 6),
 }
+# Of a U-Net: a norm over groups of channels reads all twice; a residual reads two and writes one; a
+# gate's two halves are joined after one was activated; what the way down made is joined to what is
+# read. Not compiled, convolutions want channels last and find them first, there and back, and add
+# biases apart. Compilers fuse activations with norms, and biases with what follows.
+UNET_ONE_BY_ONE = {
+    "group norm": _Passes(2, 6),
+    "activation": _Passes(1, 4),
+    "norm": _Passes(1, 4),
+    "residual": _Passes(1, 6),
+    "gate": _Passes(2, 10),
+    "join": _Passes(1, 4),
+    "layout": _Passes(2, 8),
+    "bias": _Passes(1, 4),
+}
+UNET_FUSED = UNET_ONE_BY_ONE | {
+    **dict.fromkeys(("activation", "layout", "bias"), _Passes(0, 0)),
+    "gate": _Passes(1, 6),
+}
 FUSED_WIDE = {"block": _Passes(3, 24), "head norm": _Passes(1, 4), "rotation": _Passes(1, 4)}
 
 
@@ -613,7 +647,7 @@ class _Made:
     """Tokens and kernels of a pass, on one of the devices that make a batch together."""
 
     asked: _Asked
-    model: models.Diffusion
+    model: models.TokenDiffusion
     program: Software
     tokens: float
     """Tokens of one image that attend to one another."""
@@ -649,7 +683,7 @@ class _Made:
 
 
 def _diffusion(asked: _Asked, model: models.Diffusion) -> Throughput:
-    """Passes over the tokens of text and image, from noise to a batch of images or videos."""
+    """Passes over the text and an image's tokens or places, from noise to a batch of images."""
     steps = model.steps
     steps = steps if asked.steps is None else whole_number("steps", asked.steps)
     pixels = model.pixels if asked.pixels is None else as_list("pixels", asked.pixels)
@@ -659,12 +693,10 @@ def _diffusion(asked: _Asked, model: models.Diffusion) -> Throughput:
     frames = _frames(asked, model)
     program = programs.get(asked.software or DIFFUSERS)
     rows, columns = sides
-    tokens = diffusion.tokens(model, rows, columns, frames).m_as("")
-    if asked.together > 1:
-        _check_together(asked, model)
-    made = _Made(asked, model, program, tokens)
-    cross = isinstance(model, models.CrossDiffusion)
-    launched = (_cross_pass if cross else _joint_pass)(made)
+    if isinstance(model, models.UNet):
+        more = _of_unet(asked, model, program, rows, columns)
+    else:
+        more = _of_tokens(asked, cast(models.TokenDiffusion, model), program, sides, frames)
     passes = int(diffusion.passes_of_an_image(steps, model.passes).m_as(""))
     library = " as in the model's library" if asked.steps is None else ""
     each_step = " and two passes a step, one for guidance" if model.passes == 2 else ""
@@ -686,26 +718,114 @@ def _diffusion(asked: _Asked, model: models.Diffusion) -> Throughput:
             f"{marked('devices')} must be a multiple of the {together} that work together; got"
             f" {devices}"
         )
-    sent = model.inner * tokens * asked.batch / together * TWO_BYTES
     encoder = 0.0 if model.text_encoder is None else model.text_encoder.m_as("param")
     return asked.answer(
         model,
         model.items,
-        iter(launched),
         memory=asked.size * (model.parameters.m_as("param") + encoder),
         devices=devices,
         passes=passes,
-        vectors=tuple(_vectors(made)),
-        once=tuple(_around(made, sides, frames)),
+        once=tuple(_around(asked, model, sides, frames)),
         program=program,
-        of_program=_heads_normalised(made) * quantity(program.head_row, "s"),
         together=together,
         sharers=together,
-        exchanged=4 * model.blocks * sent if together > 1 else NO_BYTES,
-        exchanges=4 * model.blocks,
-        notes=notes,
+        notes=(*notes, *more.pop("of_family", ())),
         without="the host's work",
+        **more,
     )
+
+
+def _of_tokens(
+    asked: _Asked,
+    model: models.TokenDiffusion,
+    program: Software,
+    sides: list[int],
+    frames: int | None,
+) -> dict[str, Any]:
+    """Kernels of a pass over tokens, and what devices exchange that make a batch together."""
+    tokens = diffusion.tokens(model, sides[0], sides[1], frames).m_as("")
+    if asked.together > 1:
+        _check_together(asked, model)
+    made = _Made(asked, model, program, tokens)
+    sent = model.inner * tokens * asked.batch / asked.together * TWO_BYTES
+    return {
+        "launched": (_cross_pass if isinstance(model, models.CrossDiffusion) else _joint_pass)(
+            made
+        ),
+        "vectors": tuple(_vectors(made)),
+        "of_program": _heads_normalised(made) * quantity(program.head_row, "s"),
+        "exchanged": 4 * model.blocks * sent if asked.together > 1 else NO_BYTES,
+        "exchanges": 4 * model.blocks,
+    }
+
+
+def _of_unet(
+    asked: _Asked, model: models.UNet, program: Software, rows: int, columns: int
+) -> dict[str, Any]:
+    """Kernels of a pass of a U-Net, layer by layer, whose convolutions are as those of a decoder.
+
+    Between its products are norms over groups of channels, which are read twice, and activations.
+    """
+    if asked.together > 1:
+        raise InputError(
+            f"{marked('together')} is of transformers; {model.name} is {model.family}, whose images"
+            " are made by one device each"
+        )
+    launched: list[Kernel] = []
+    vectors: list[Kernel] = []
+    text = model.text_tokens * asked.batch
+
+    def passes(name: str, of: _Passes, numbers: float, times: float = 1) -> None:
+        if of.kernels and numbers:
+            moved = numbers * of.bytes / of.kernels * BYTE
+            vectors.append(Kernel(name, "memory", times * of.kernels, traffic=moved))
+
+    of = UNET_FUSED if program.fused else UNET_ONE_BY_ONE
+    for kind, halved, inputs, outputs, depth, again in model.layers:
+        reduced = model.patch_pixels * 2**halved
+        places = rows / reduced * columns / reduced
+        count = places * asked.batch
+        if kind == "transformer":
+            ends = asked.product("in and out of attention", count, outputs, outputs, 2)
+            launched += [ends, *_block_of_unet(asked, model, places, outputs, depth, text)]
+            passes("norms over channels", of["group norm"], count * outputs)
+            passes("layouts", of["layout"], count * outputs)
+            passes("norms", of["norm"], count * outputs, 3 * depth)
+            passes("residuals", of["residual"], count * outputs, 3 * depth + 1)
+            passes("gated activation", of["gate"], count * EXPANSION * outputs, depth)
+            continue
+        read = [inputs, outputs] if kind == "residual" else [inputs]
+        for channels in read:
+            launched.append(asked.convolution("convolutions", count, channels, outputs))
+            passes("layouts", of["layout"], count * (channels + outputs) / 2)
+            passes("biases", of["bias"], count * outputs)
+        if kind == "residual":
+            passes("joins", of["join"], count * inputs * (again > 0))
+            passes("norms over channels", of["group norm"], count * inputs)
+            passes("activation", of["activation"], count * inputs)
+            passes("norms over channels", of["group norm"], count * outputs)
+            passes("activation", of["activation"], count * outputs)
+            passes("residuals", of["residual"], count * outputs, 2)  # the time is added too
+            if inputs != outputs:
+                launched.append(asked.product("shortcuts", count, outputs, inputs))
+    note = (
+        f"Convolutions of {model.name} are expected at the rates of products of their shape, since"
+        " no rate of a convolution was measured: published times are longer."
+    )
+    return {"launched": iter(launched), "vectors": tuple(vectors), "of_family": (note,)}
+
+
+def _block_of_unet(
+    asked: _Asked, model: models.UNet, places: float, width: int, depth: int, text: float
+) -> Iterator[Kernel]:
+    """Blocks of attention to all places, attention to the text, and a gated network."""
+    count = places * asked.batch
+    yield asked.attention(places, width, asked.batch, depth)
+    yield asked.attention(places, width, asked.batch, depth, float(model.text_tokens))
+    hidden = EXPANSION * width
+    yield from asked.layer("", count, width, width, 2 * hidden, depth, hidden)
+    yield asked.product("text's query and output", count, width, width, 2 * depth)
+    yield asked.product("text's key and value", text, 2 * width, model.text_width, depth)
 
 
 def _frames(asked: _Asked, model: models.Diffusion) -> int | None:
@@ -724,7 +844,7 @@ def _frames(asked: _Asked, model: models.Diffusion) -> int | None:
     return frames
 
 
-def _check_together(asked: _Asked, model: models.Diffusion) -> None:
+def _check_together(asked: _Asked, model: models.TokenDiffusion) -> None:
     """Refuse more devices than the machine's domain has, or than share the heads evenly."""
     if model.heads % asked.together or asked.together > asked.machine.domain:
         raise InputError(
@@ -801,12 +921,10 @@ def _heads_normalised(made: _Made) -> float:
     return float(2 * count * model.heads * model.blocks)
 
 
-def _around(made: _Made, sides: list[int], frames: int | None) -> Iterator[Kernel]:
-    """The text's encoder before the passes, and the decoder of pixels after them.
-
-    A convolution is a product whose rows are its places, which are read once.
-    """
-    asked, model = made.asked, made.model
+def _around(
+    asked: _Asked, model: models.Diffusion, sides: list[int], frames: int | None
+) -> Iterator[Kernel]:
+    """The text's encoder before the passes, and the decoder of pixels after them."""
     if model.text_encoder is not None:
         weights = model.text_encoder.m_as("param")
         work = quantity(2.0 * weights * model.text_tokens * model.passes * asked.batch, "FLOP")
@@ -816,7 +934,7 @@ def _around(made: _Made, sides: list[int], frames: int | None) -> Iterator[Kerne
         yield replace(encoder, operations=work)
     channels, blocks = model.decoder_channels, model.decoder_blocks or 0
     spans = model.decoder_spans or 1
-    across = model.patch_pixels // 2, (model.frames_joined or 1)
+    across = model.reduction, (model.frames_joined or 1)
     kept = 1.0 if frames is None else diffusion.kept_frames(frames, across[1]).m_as("")
     places, before = sides[0] / across[0] * sides[1] / across[0], channels[0] if channels else 0
     for stage, out in enumerate(channels):
@@ -824,7 +942,7 @@ def _around(made: _Made, sides: list[int], frames: int | None) -> Iterator[Kerne
         count *= kept if frames is None else min(frames, (kept - 1) * 2**stage + 1)
         for index in range(2 * blocks):
             into = before if index == 0 else out
-            product = asked.product("decoder of pixels", count, out, 9 * spans * into)
+            product = asked.convolution("decoder of pixels", count, spans * into, out)
             yield replace(product, traffic=count * (into + out) * TWO_BYTES)
         before = out
 

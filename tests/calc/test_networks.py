@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from statistics import median
 from typing import Any
 
@@ -236,7 +236,8 @@ def test_passes_of_the_models_of_the_data() -> None:
 
 
 def test_a_pass_is_the_sum_of_its_kernels() -> None:
-    for model in ("flux-1-dev", "flux-2-dev", "sd3-5-large", "hunyuan-video", "wan-2-2-t2v-a14b"):
+    tokens = ("flux-1-dev", "flux-2-dev", "sd3-5-large", "hunyuan-video", "wan-2-2-t2v-a14b")
+    for model in (*tokens, "sdxl"):
         answer = throughput.of(model, "h100", steps=1)
         work = sum(each.operations.m_as("FLOP") * each.launches for each in answer.kernels)
         assert work == pytest.approx(diffusion.pass_flops(model).m_as("FLOP"), rel=1e-12)
@@ -252,6 +253,59 @@ def test_parameters_of_models_that_diffuse() -> None:
         assert models.get(model).parameters.m_as("param") == counted
     wan = network("wan-2-2-t2v-a14b", CrossDiffusion)
     assert wan.of_one == models.get("wan-2-1-t2v-14b").parameters
+
+
+def test_a_pass_of_stable_diffusion_xl() -> None:
+    """907T products and additions for 1280 × 1920 pixels in 50 steps [li2024distrifusion].
+
+    That is the U-Net with the text and without it, counted there from its graph.
+    """
+    passes = diffusion.passes_of_an_image(50, 2)
+    counted = diffusion.pass_flops("sdxl", 1920, 1280) * passes / 2
+    assert round(counted.m_as("TFLOP")) == 907
+    with pytest.raises(InputError, match=r"a diffusion transformer of calc.models is needed here"):
+        diffusion.tokens("sdxl")
+    with pytest.raises(InputError, match="together is of transformers; Stable Diffusion XL is"):
+        throughput.of("sdxl", "dgx-h100", together=2)
+    for depths in ((0, 2), (0, 2, -1), (0, 2, 1.5)):
+        with pytest.raises(InputError, match="depths must be as many whole numbers as stages, 3"):
+            replace(models.get("sdxl"), depths=depths)
+
+
+# Seconds of an image of Stable Diffusion XL, and how far off what is expected lies: the guide of
+# diffusers to fast diffusion, the page of Stability AI's version for TensorRT, and
+# li2024distrifusion. What is not compiled waits for its host, and FP16 decodes pixels in FP32.
+IMAGES_OF_SDXL = [
+    ("a100", "diffusers-compiled", "bf16", (1024, 1024), 30, 2.54, -0.05),
+    ("a100", "diffusers", "bf16", (1024, 1024), 30, 3.31, -0.23),
+    ("a100", "diffusers", "fp16", (1024, 1024), 30, 3.704, -0.29),
+    ("a100", "diffusers", "fp16", (1280, 1920), 50, 12.3, -0.11),
+    ("a100", "tensorrt-llm", "fp16", (1024, 1024), 30, 2.742, -0.09),
+    ("h100", "diffusers", "fp16", (1024, 1024), 30, 2.496, -0.48),
+    ("h100", "tensorrt-llm", "fp16", (1024, 1024), 30, 1.471, -0.26),
+]
+
+
+@pytest.mark.parametrize(
+    ("device", "software", "dtype", "pixels", "steps", "published", "error"), IMAGES_OF_SDXL
+)
+def test_times_of_stable_diffusion_xl(
+    device: str,
+    software: str,
+    dtype: str,
+    pixels: tuple[int, int],
+    steps: int,
+    published: float,
+    error: float,
+) -> None:
+    """No interval is printed, since these rows are few: all are longer than what is expected."""
+    asked: dict[str, Any] = {"software": software, "dtype": dtype, "pixels": pixels, "steps": steps}
+    answer = throughput.of("sdxl", device, **asked)
+    assert answer.expected is not None
+    assert answer.time.m_as("s") < published
+    assert answer.expected.m_as("s") / published - 1 == pytest.approx(error, abs=0.02)
+    assert answer.interval is None
+    assert any("published times are longer" in each for each in answer.assumptions)
 
 
 def test_images_and_videos_lie_where_their_intervals_say() -> None:

@@ -14,6 +14,7 @@ from calc.catalog.models.diffusion_transformer import (
     CrossDiffusion,
     Diffusion,
     DiffusionTransformer,
+    TokenDiffusion,
 )
 from calc.catalog.models.encoder_decoder_model import EncoderDecoder
 from calc.catalog.models.model_files import load
@@ -29,6 +30,7 @@ from calc.catalog.models.model_table import (
 from calc.catalog.models.networks import Network
 from calc.catalog.models.recommender import Recommender
 from calc.catalog.models.release import Release
+from calc.catalog.models.unet import UNet
 from calc.core.records import attribute
 
 __all__ = [
@@ -43,7 +45,9 @@ __all__ = [
     "Network",
     "Recommender",
     "Release",
+    "TokenDiffusion",
     "Transformer",
+    "UNet",
     "from_shape",
     "get",
     "load",

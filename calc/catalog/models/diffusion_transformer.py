@@ -1,4 +1,4 @@
-"""Diffusion transformers: they make an image or a video from noise in passes, guided by a text."""
+"""Models that make an image or a video from noise in passes, guided by a text; transformers."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ SIDE = 1024  # pixels along a side of what a model makes where its data say noth
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Diffusion(Network):
-    """Shared numbers of all of them: tokens of pixels and of a text, and the parts around passes.
+    """Shared numbers of all of them: places of pixels, a text, and the parts around passes.
 
     Its numbers have the names of `calc/data/models.toml`, whose first comment explains them.
     """
 
-    family: ClassVar[str] = "a diffusion transformer"
+    family: ClassVar[str] = "a model of images or videos"
 
     width: int
-    heads: int
     head_width: int
-    feed_forward_width: int
     patch_inputs: int
     patch_pixels: int
-    """Pixels of the image along each side of what becomes a token."""
+    """Pixels of the image along each side of what becomes a token, or a place."""
     text_width: int
     text_tokens: int
     time_width: int
@@ -42,9 +40,6 @@ class Diffusion(Network):
     frames: int | None = None
     """Frames of a video, of which the first is kept, and one of each group after it."""
     frames_joined: int | None = None
-    rotated: bool = False
-    """Whether queries and keys are rotated by their places."""
-    head_norms: bool = False
     decoder_channels: tuple[int, ...] = ()
     """Channels of each stage of the autoencoder's decoder, each of twice the side of the last."""
     decoder_blocks: int | None = None
@@ -69,14 +64,14 @@ class Diffusion(Network):
         return self.pixel_rows or SIDE, self.pixel_columns or SIDE
 
     @property
+    def reduction(self) -> int:
+        """Pixels along a side that the autoencoder makes one place."""
+        return self.patch_pixels // 2
+
+    @property
     def blocks(self) -> int:
         """Number of blocks, each of which has one attention over all tokens."""
         raise NotImplementedError
-
-    @property
-    def inner(self) -> int:
-        """Width of all heads together."""
-        return self.heads * self.head_width
 
     @property
     def shape(self) -> dict[str, object]:
@@ -84,7 +79,25 @@ class Diffusion(Network):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DiffusionTransformer(Diffusion):
+class TokenDiffusion(Diffusion):
+    """Transformers: blocks whose attention is over the tokens of an image or of all frames."""
+
+    family: ClassVar[str] = "a diffusion transformer"
+
+    heads: int
+    feed_forward_width: int
+    rotated: bool = False
+    """Whether queries and keys are rotated by their places."""
+    head_norms: bool = False
+
+    @property
+    def inner(self) -> int:
+        """Width of all heads together."""
+        return self.heads * self.head_width
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DiffusionTransformer(TokenDiffusion):
     """One whose attention is over text and image together: FLUX, Stable Diffusion 3, HunyuanVideo.
 
     A double block has weights for the tokens of the text and others for those of the image, and one
@@ -166,7 +179,7 @@ class DiffusionTransformer(Diffusion):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CrossDiffusion(Diffusion):
+class CrossDiffusion(TokenDiffusion):
     """One whose tokens attend to one another, and then to those of the text: Wan.
 
     Each step has a network of its own size; where there are several, a step runs one of them.

@@ -16,6 +16,7 @@ from calc.catalog.models.encoder_decoder_model import EncoderDecoder
 from calc.catalog.models.networks import UNITS, Network, number_fields
 from calc.catalog.models.recommender import Recommender
 from calc.catalog.models.release import GROUPS, Release
+from calc.catalog.models.unet import UNet
 from calc.core.arguments import one_of
 from calc.core.errors import InputError, abbreviated, marked
 from calc.core.names import resolve, spellings, squeezed
@@ -32,6 +33,7 @@ FAMILIES: dict[str, type[Transformer | Network]] = {
     "encoder-decoder": EncoderDecoder,
     "diffusion": DiffusionTransformer,
     "cross-diffusion": CrossDiffusion,
+    "u-net": UNet,
     "recommender": Recommender,
 }
 N = TypeVar("N", bound=Network)
@@ -52,7 +54,7 @@ def get(key: str) -> Any:
     Case, spaces, "-", "_" and "." do not matter.
 
     It is a `Transformer`, or a network of another family: `Convolutional`, `EncoderDecoder`,
-    `DiffusionTransformer`, `CrossDiffusion` or `Recommender`.
+    `DiffusionTransformer`, `CrossDiffusion`, `UNet` or `Recommender`.
 
     The id of a checkpoint is that model with its weights in the format that the id says.
 
