@@ -19,12 +19,13 @@ from calc.catalog import engines
 from calc.catalog.engines import Engine
 from calc.catalog.hardware import Accelerator
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import CACHING, RECURRENT, Matrix
+from calc.catalog.models.architecture import CACHING, INDEXED, LATENTS, RECURRENT, Matrix
 from calc.catalog.models.checkpoint_formats import RECURRENCES
 from calc.catalog.models.weights import Weights
 from calc.core.arrays import Number
 from calc.core.elementwise import ceiling, largest, minimum
 from calc.core.units import Quantity, quantity
+from calc.laws.attention import index_bytes_per_token
 from calc.laws.caches import kv_bytes_per_token
 from calc.networks import transformer
 from calc.steps.job import Job, Layout, reaching
@@ -251,7 +252,7 @@ class Start:
         """Tokens of a block; beside states as many as make it as large as one of these."""
         if self.rules is None or not self.divided:
             return 1
-        latent = bool(self.model.layers_with("latent", "sparse"))
+        latent = bool(self.model.layers_with(*LATENTS))
         block = int(self.engine["latent_block" if latent else "block"].m_as(""))
         states = [pages.each for pages in self.pages if pages.kind in RECURRENT]
         if states:
@@ -332,14 +333,16 @@ class Start:
         tensor = int(self.layout.tensor)
         copies = int(self.job.copies_of_caches) if self.shared else 1
         pages: list[Pages] = []
-        for kind in ("full", "window"):
+        for kind in ("full", "window", "blocks"):
             if layers := self._layers_with(kind):
                 heads = model.heads_of(kind)
                 per_token = kv_bytes_per_token(
                     1, max(1, heads.keys // tensor), heads.key_width, heads.value_width, size
                 )
+                if kind in INDEXED:  # by one key, which every device has
+                    per_token = per_token + index_bytes_per_token(1, model.index_head_width or 0)
                 pages.append(Pages(kind, layers, per_token.m_as("byte/token") / copies))
-        if layers := self._layers_with("latent", "sparse"):
+        if layers := self._layers_with(*LATENTS):
             # Every device has all latents, since no head of theirs can be cut.
             per_token = transformer.kv_cache_per_token(model, size) / model.caching_layers
             pages.append(Pages("latent", layers, per_token.m_as("byte/token") / copies))

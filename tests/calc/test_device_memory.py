@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from benchmarks import engine_memory as benchmark
-from calc import InputError, device_memory, engines, hardware, models, quantity
+from calc import InputError, device_memory, engines, hardware, models, quantity, transformer
+from calc.catalog.models import Transformer
+from calc.catalog.models.architecture import RECURRENT
 from calc.commands import lookup
 from calc.core.citations import bibliography
 from calc.published.memory_rows import rows
@@ -66,6 +68,25 @@ def test_parts_add_up_to_the_share(model: str, tensor: int) -> None:
     assert parts + answer.caches.m_as("GiB") == pytest.approx(answer.room.m_as("GiB"))
     taken = answer.block_memory.m_as("GiB") * answer.blocks
     assert 0 <= answer.caches.m_as("GiB") - taken < answer.block_memory.m_as("GiB")
+
+
+def test_engines_keep_of_a_token_what_the_law_counts() -> None:
+    """Of every model whose layers keep all tokens, layers that keep no index of their own too."""
+    held = 0
+    with each_row() as row:
+        for key in models.names():
+            model = models.get(key)
+            if not isinstance(model, Transformer) or model.output not in ("own", "tied"):
+                continue
+            if model.layers_with("window", *RECURRENT) or model.compresses:
+                continue
+            with row(key):
+                start = device_memory.fit(key, "b300", "sglang", context=64).start
+                each = sum(page.layers * page.each for page in start.pages)
+                law = transformer.kv_cache_per_token(model, start.job.formats.kv)
+                assert each == pytest.approx(law.m_as("byte/token"), rel=1e-9)
+                held += 1
+    assert held > 60
 
 
 def test_smaller_formats_hold_more() -> None:
