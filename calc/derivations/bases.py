@@ -10,8 +10,8 @@ A page that quotes one of them calls it here and names the basis in its text:
 
 from __future__ import annotations
 
-from calc import communication, constants, parallelism, plan_training
-from calc.catalog import engine_sums
+from calc import communication, constants, hardware, parallelism, plan_training, software
+from calc.catalog import engine_sums, engines
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.core.errors import InputError
@@ -198,7 +198,12 @@ class LinkLatency(Claims):
 class ServedMemory(Claims):
     """Memory of a GPU that weights and caches of a service share."""
 
-    share = quantity(90, "%")  # that engines take unless they are told otherwise
+    _rules = engines.rules("vllm", "0.21")
+    assert _rules is not None
+
+    # What an engine takes unless it is told otherwise: by the rules that plans take, and since.
+    share = quantity(software.get("vllm").memory_share, "").to("%")
+    share_of_newer = quantity(_rules.share(hardware.H100, 1, 8192), "").to("%")
 
     @staticmethod
     def published(device: Accelerator) -> Quantity:
