@@ -392,7 +392,7 @@ class SlowestCall(Claims):
 class ItFits(Claims):
     """Weights that fit leave next to no room for requests."""
 
-    used = ServedMemory.share
+    used = ServedMemory.share | by_hand("90 %")
     context = quantity("2048 token")
 
     weights = GroupedCache.weights | by_hand("70553706496 param * 1 byte/param")
