@@ -95,6 +95,8 @@ def test_published_active_parameters() -> None:
         ("mimo-v2-flash", (), 15, 1),
         ("minimax-m3", tables, 23, 2),
         ("nemotron-3-super-120b-a12b", tables, 12, 1),
+        ("nemotron-3-puzzle-75b-a9b", (), 9.3, 0.2),
+        ("inkling-small", (), 12, 1),
         ("nemotron-3-ultra-550b-a55b", ("embedding",), 55, 1),
     ):
         model = models.get(name)

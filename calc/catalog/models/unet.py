@@ -34,7 +34,7 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UNet(Diffusion):
-    """One that halves a latent image several times, and doubles it again: Stable Diffusion XL.
+    """A network that halves a latent image a few times, and doubles it again: Stable Diffusion XL.
 
     What a layer on the way down has made is read again by one on the way up. `stages` are channels
     of each side, from the largest on, over the first ones, and `depths` the blocks of the
