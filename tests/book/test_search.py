@@ -33,6 +33,15 @@ PLANNED = {  # a question, and the inputs with which its planner opens
     "batch of llama 3 8b on h200 with 8k context": (
         "decode&model=llama-3-8b&machine=dgx-h200&context=8000"
     ),
+    "can i run deepseek v3 on 8 h200": "memory&recipe=serving&model=deepseek-v3&machine=dgx-h200",
+    "max context of qwen3 32b on a 5090": (
+        "memory&recipe=serving&model=qwen-3-32b&machine=rtx-5090-1"
+    ),
+    "how fast is llama 3.1 8b on a 4090": "decode&model=llama-3-1-8b&machine=rtx-4090-1",
+    "how long does it take to train a 8b model on 64 h100": (
+        "training&model=llama-3-1-8b&machine=dgx-h100&devices=64"
+    ),
+    "how many users can a 70b on h200 serve": "service&model=llama-3-1-70b&machine=dgx-h200",
     "how often to checkpoint on 1024 gpus": "checkpoints&devices=1024",
     "rent or buy a gpu": "cost",
 }
@@ -82,6 +91,10 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "littles law": ("chapters/littles-law.html#sec-arrivals", ""),
     "zero stage 3": ("chapters/training-at-scale.html#sec-device-memory", ""),
     "carbon training": ("chapters/cost-and-carbon.html#sec-carbon", ""),
+    "is it cheaper to self host llama 70b or use an api": (
+        "chapters/cost-and-carbon.html#sec-own-or-api",
+        "",
+    ),
     "gptq": ("chapters/quantization.html#sec-compensation", ""),
     "bf16 vs fp16": ("chapters/number-formats.html", ""),
     "how many gpus to train 70b": ("chapters/training-at-scale.html", ""),

@@ -63,6 +63,7 @@ WORDS = {  # by which a section is looked for, too
     ),
     "chapters/quantization.qmd#sec-which-quantization": "KV cache quantization",
     "chapters/memory-hierarchy.qmd#sec-memories": "NUMA sockets",
+    "chapters/cost-and-carbon.qmd#sec-own-or-api": "cheaper to self-host than an API",
     "chapters/cost-and-carbon.qmd#sec-energy-of-an-answer": "tokens per watt joule efficiency",
     "chapters/cost-and-carbon.qmd#sec-carbon": "carbon of training CO2 emissions carbon training",
     "chapters/roofline.qmd#sec-launch": "CUDA graph node kernel launch overhead",
@@ -84,6 +85,10 @@ ASKED = {  # of constants, what readers call them
 SERVED = ("llama-3-1-8b", "qwen-3-32b", "llama-3-3-70b", "gpt-oss-120b")
 ON = ("h100", "h200", "b200", "mi300x")
 SERVED_BATCH = 64  # with prompts of a thousand tokens, and answers of half as many
+# What a size without a family means, after one of these words: "a 70B on eight H100s".
+SIZES = {"8b": "llama-3-1-8b", "32b": "qwen-3-32b", "70b": "llama-3-1-70b", "405b": "llama-3-405b"}
+BEFORE_SIZES = ("a", "an", "the", "of")
+CARD = re.compile(r"rtx-(\d{4}(?:-ti)?)$")  # which people name by its number alone
 # Planners of the workbench: what asks for each, all of whose words a question holds; names that
 # fill an input, of which the first must be there; after which words a number fills one, with its
 # unit; and what is so whoever asks.
@@ -95,7 +100,7 @@ PLANNERS: tuple[
 ] = (
     (
         "memory",
-        ("fit", "enough memory", "memory to serve"),
+        ("fit", "can run", "enough memory", "memory to serve", "longest context", "max context"),
         PLACE,
         {"sequences": ("", "user", "request", "sequence"), "context": CONTEXT},
         {"recipe": "serving"},
@@ -108,8 +113,20 @@ PLANNERS: tuple[
         {"devices": DEVICES, "tokens": ("token", "token")},
         {},
     ),
-    ("service", ("serve", "serving", "cost of inference"), PLACE, {}, {}),
-    ("decode", ("batch", "throughput"), PLACE, {"devices": DEVICES, "context": CONTEXT}, {}),
+    (
+        "service",
+        ("serve", "serving", "cost of inference", "many users", "requests a second"),
+        PLACE,
+        {},
+        {},
+    ),
+    (
+        "decode",
+        ("batch", "throughput", "how fast"),
+        PLACE,
+        {"devices": DEVICES, "context": CONTEXT},
+        {},
+    ),
     ("checkpoints", ("often checkpoint", "checkpoint every"), {}, {"devices": DEVICES}, {}),
     ("cost", ("rent buy", "rent own", "lease buy"), {}, {}, {}),
 )
@@ -153,10 +170,13 @@ def _choices() -> dict[str, dict[str, str]]:
         named |= {name: key for name in models.also(key) if "/" not in name and name not in named}
     for key in models.names():
         named |= dict.fromkeys((key, models.get(key).name), key)
+    for size, key in SIZES.items():
+        named |= dict.fromkeys((f"{before} {size}" for before in BEFORE_SIZES), key)
     boxes: dict[str, str] = {}
     for key in machines.names():
         machine = machines.get(key)
-        for name in (key, machine.name, machine.device.key):
+        card = CARD.match(machine.device.key)
+        for name in (key, machine.name, machine.device.key, *(card.groups() if card else ())):
             boxes.setdefault(name, key)
     return {"model": named, "machine": boxes}
 
