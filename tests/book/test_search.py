@@ -34,14 +34,16 @@ PLANNED = {  # a question, and the inputs with which its planner opens
         "decode&model=llama-3-8b&machine=dgx-h200&context=8000"
     ),
     "can i run deepseek v3 on 8 h200": "memory&recipe=serving&model=deepseek-v3&machine=dgx-h200",
-    "max context of qwen3 32b on a 5090": (
-        "memory&recipe=serving&model=qwen-3-32b&machine=rtx-5090-1"
+    "max context of qwen3 32b on a 4090": (
+        "memory&recipe=serving&model=qwen-3-32b&machine=rtx-4090-1"
     ),
     "how fast is llama 3.1 8b on a 4090": "decode&model=llama-3-1-8b&machine=rtx-4090-1",
     "how long does it take to train a 8b model on 64 h100": (
         "training&model=llama-3-1-8b&machine=dgx-h100&devices=64"
     ),
     "how many users can a 70b on h200 serve": "service&model=llama-3-1-70b&machine=dgx-h200",
+    "how much vram for llama 3.1 8b": "memory&recipe=serving&model=llama-3-1-8b",
+    "cheapest gpu for 30 requests a second of 70b": "service&model=llama-3-1-70b",
     "how often to checkpoint on 1024 gpus": "checkpoints&devices=1024",
     "rent or buy a gpu": "cost",
 }

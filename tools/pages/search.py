@@ -100,7 +100,10 @@ PLANNERS: tuple[
 ] = (
     (
         "memory",
-        ("fit", "can run", "enough memory", "memory to serve", "longest context", "max context"),
+        (
+            *("fit", "can run", "enough memory", "memory to serve", "much memory", "much vram"),
+            *("longest context", "max context"),
+        ),
         PLACE,
         {"sequences": ("", "user", "request", "sequence"), "context": CONTEXT},
         {"recipe": "serving"},
