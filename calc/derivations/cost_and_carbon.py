@@ -307,6 +307,47 @@ class MeasuredJoules(Claims):
         ]
 
 
+class JoulesByBatch(Claims):
+    """A fuller batch saves most of a token's energy, of a mixture more than of a dense model."""
+
+    dense = (
+        ("Llama 3.1 8B", "meta-llama/Llama-3.1-8B-Instruct", (("h100", 1), ("b200", 1))),
+        ("Llama 3.1 70B", "meta-llama/Llama-3.1-70B-Instruct", (("h100", 4), ("b200", 2))),
+        ("Llama 3.1 405B", "meta-llama/Llama-3.1-405B-Instruct-FP8", (("h100", 8), ("b200", 4))),
+    )
+    mixtures = (
+        ("gpt-oss-120b", "openai/gpt-oss-120b", (("h100", 2), ("b200", 2))),
+        ("Qwen3 235B-A22B", "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", (("h100", 4), ("b200", 2))),
+        ("DeepSeek-V3.1", "deepseek-ai/DeepSeek-V3.1", (("b200", 8),)),
+    )
+
+    @staticmethod
+    def curve(model: str, device: str, devices: int) -> tuple[Quantity, Quantity]:
+        """Return batches, in order, and energies of a token, as metered at so many devices."""
+        found = [
+            metered_token(draw.row.id)
+            for draw in power_rows.draws()
+            if draw.of == power_rows.DEVICES
+            and draw.row["model"] == model
+            and (draw.device.key, conditions.devices(draw.row)) == (device, devices)
+        ]
+        found.sort(key=lambda each: each.batch)
+        joules = [each.joules.m_as("J/token") for each in found]
+        return quantity([each.batch for each in found], ""), quantity(joules, "J/token")
+
+    # From the same batch to the same batch, on as many of the same GPUs.
+    few = 8
+    many = 192
+    of_dense = (joules_metered("mlenergy-31") / joules_metered("mlenergy-37")).to("") | by_hand(
+        "1765.428 / 469.6893 / (2293.081 / 4461.235)"
+    )
+    of_mixture = (joules_metered("mlenergy-198") / joules_metered("mlenergy-204")).to("") | by_hand(
+        "2120.093 / 223.8423 / (2533.793 / 3015.553)"
+    )
+    dense_alone = joules_metered("mlenergy-31") | by_hand("1765.428 W / (469.6893 token/s)")
+    mixture_alone = joules_metered("mlenergy-198") | by_hand("2120.093 W / (223.8423 token/s)")
+
+
 class CarbonAccounts(Claims):
     """The equation gives what is reported with its authors' factors, and not with averages."""
 

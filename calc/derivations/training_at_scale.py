@@ -13,6 +13,7 @@ from calc import (
     machines,
     models,
     parallelism,
+    published,
     runs,
     training,
     transformer,
@@ -20,7 +21,7 @@ from calc import (
 from calc.catalog.machines import Machine
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.derivations.bases import HidingTokens
+from calc.derivations.bases import HidingTokens, TensorLimit
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.decisions import NAMES, CutsThatHide
 from calc.derivations.examples import DENSE, MIXTURE
@@ -246,6 +247,69 @@ class FullyShardedLayer(Claims):
         "{CutThresholds.sharded} / 1536 token * {compute_few}"
     )
     waits = (1 - compute_few / gather).to("%") | by_hand("1 - {compute_few} / {gather}")
+
+
+class CutsTogether(Claims):
+    """TP under FSDP lets fewer tokens suffice where each device has links of its own to all others.
+
+    Across servers it does not: without TP a weight comes to a server once and is passed on inside,
+    with TP each device fetches its own slice, so that as many bytes come through the same ports.
+    """
+
+    servers, rack = CutThresholds.machines[0], CutThresholds.machines[2]
+    inside = ShardedStates.slices
+    of_rack = ShardedStates.devices
+    hidden = LLAMA.feed_forward_width | by_hand("28672")
+
+    # What the bounds of servers are made of: a rate, and the bandwidths of a gather and of a sum.
+    rate = servers.likely("gemm", "bf16")
+    tokens = CutThresholds.sharded
+    gathering = (rate / tokens * quantity("1 byte·token/FLOP")).to("GB/s") | by_hand(
+        "794.5e12 / 2645.836 * 1 byte/s"
+    )
+    _limit = TensorLimit.planned(servers, inside)
+    assert _limit is not None
+    limit = _limit | no_hand("23.32671", "a limit by measured curves")
+    summing = ((limit - 1) * rate / hidden * quantity(2 / 3, "byte/FLOP")).to("GB/s") | by_hand(
+        "22.32671 * 2 * 794.5e12 / (3 * 28672) * 1 byte/s"
+    )
+    share = ((inside - 1) / (limit - 1)).to("%") | by_hand("7 / 22.32671")
+
+    _tokens_of_rack = HidingTokens.planned(rack, of_rack)
+    _limit_of_rack = TensorLimit.planned(rack, inside)
+    assert _tokens_of_rack is not None
+    assert _limit_of_rack is not None
+    tokens_of_rack = _tokens_of_rack | no_hand("2150.615 token", "a threshold by measured curves")
+    limit_of_rack = _limit_of_rack | no_hand("14.81836", "a limit by measured curves")
+    share_of_rack = ((inside - 1) / (limit_of_rack - 1)).to("%") | by_hand("7 / 13.81836")
+    together = tokens_of_rack / inside / (1 - share_of_rack) | by_hand(
+        "2150.615 token / 8 / (1 - 7 / 13.81836)"
+    )
+
+    # The one pair of published steps of which one gathers for half the tokens, on 40 GB A100s.
+    _few, _many = (published.row(f"llm-foundry-{number}") for number in (140, 139))
+    few = quantity(_few["micro_batch"] * _few["seq_len"], "token") | by_hand("2 * 2048 token")
+    many = quantity(_many["micro_batch"] * _many["seq_len"], "token") | by_hand("4 * 2048 token")
+    _needed = HidingTokens.planned(machines.get("dgx-a100-40gb"), 64)
+    assert _needed is not None
+    needed = _needed | no_hand("2062.802 token", "a threshold by measured curves")
+    lost = quantity(
+        100 * (1 - _few.measured["tokens_per_s_per_gpu"] / _many.measured["tokens_per_s_per_gpu"]),
+        "%",
+    ) | by_hand("1 - 276 / 376")
+
+    @classmethod
+    def taken(cls, machine: Machine, tokens: float) -> tuple[float, float, float]:
+        """Return what messages take of the arithmetic: of FSDP alone, of TP alone, and of both.
+
+        In a rack both share the links of a device, and add up. Of servers FSDP has the ports and TP
+        the links inside, so that the longer counts, and FSDP's is no shorter under TP.
+        """
+        if machine.domain >= cls.of_rack:
+            gathers, sums = cls.tokens_of_rack.m_as("token") / tokens, cls.share_of_rack.m_as("")
+            return gathers, sums, gathers / cls.inside + sums
+        gathers, sums = cls.tokens.m_as("token") / tokens, cls.share.m_as("")
+        return gathers, sums, max(gathers, sums)
 
 
 class TrainingRuns(Claims):

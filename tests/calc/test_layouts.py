@@ -188,6 +188,9 @@ def test_all_ports_of_a_server_carry_what_leaves_it() -> None:
     # Shards of 64 devices leave each server once, by eight ports of 50 GB/s.
     shards = on_dgx(Layout(data=64, microbatches=2, sharding=3))
     assert shards["data"] == pytest.approx((4 + 2) * 7 / 8 * state / 400e9)
+    # With slices inside, each of them by its own port: as many bytes by the same ports.
+    sliced = on_dgx(Layout(data=8, tensor=8, microbatches=2, sharding=3))
+    assert sliced["data"] == pytest.approx(shards["data"])
     # Two slices leave room for four copies in a server; 64 copies are 16 servers.
     halves = on_dgx(Layout(data=64, tensor=2, sharding=1))
     assert halves["data"] == pytest.approx(2 * 15 / 16 * state / 2 / 200e9)

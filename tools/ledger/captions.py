@@ -580,6 +580,17 @@ FIGURE_CLAIMS: list[FigureClaim] = [
     ("cost_per_token", "A larger batch makes a token cheaper",
      lambda v: all(v(f'0 line blue{n} last y') < v(f'0 line blue{n} first y') / 5 for n in ("",
          ".2", ".3"))),
+    ("joules_by_batch", "The batch decides a token's energy, more than the GPU",
+     lambda v: v("0 line blue.2 first y") > 5 * v("0 line blue.2 last y")
+         and v("0 line blue.2 2 y") < 2 * v("0 line red.2 first y")),
+    ("joules_by_batch", "Among the mixtures that of Qwen3 235B-A22B begins higher",
+     lambda v: v("1 line blue.2 first y") > v("0 line blue.2 first y")),
+    ("joules_by_batch", "falls more steeply",
+     lambda v: v("1 line blue.2 last x") == v("0 line blue.2 4 x") and v("1 line blue.2 first y")
+         / v("1 line blue.2 last y") > v("0 line blue.2 first y") / v("0 line blue.2 4 y")),
+    ("cuts_together", "TP under FSDP lets fewer tokens suffice in a rack, and not over servers",
+     lambda v: v("1 dots red x") < 0.5 * v("1 dots blue x") and v("0 line red first y")
+         == v("0 line blue first y")),
     ("rent_or_buy", "Buying pays for machines that are busy, and that are kept for a long time",
      lambda v: 100 > v("0 dots ink x") > v("0 dots ink.2 x") > v("0 dots ink.3 x")),
     ("drafts_by_batch", "Time outside the kernels shrinks the gain long before arithmetic does",
