@@ -35,8 +35,8 @@ def alt() -> str:
     return f"""Log-log panels of the energy of a written token against the batch, a falling line of
     dots for each model on each kind of GPU. Among the dense models that of Llama 3.1 70B falls on
     H100s from {show(JoulesByBatch.dense_alone, digits=3)} with {show(JoulesByBatch.few)} requests
-    to {show(MeasuredJoules.many, "J/token", 3)} in the largest batch. Among the mixtures that of Qwen3
-    235B-A22B begins higher, at {show(JoulesByBatch.mixture_alone, digits=3)}, and falls more
+    to {show(MeasuredJoules.many, "J/token", 3)} in the largest batch. Among the mixtures that of
+    Qwen3 235B-A22B begins higher, at {show(JoulesByBatch.mixture_alone, digits=3)}, and falls more
     steeply."""
 
 

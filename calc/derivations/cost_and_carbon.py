@@ -566,6 +566,7 @@ class OwnOrApi(Claims):
         "gpt-oss-120b", "h100", price=rent, prompt=CHAT.prompt, generated=CHAT.generated
     )
     _offers = deferred(sorted)(found.offers, key=found.bill)
+    dearest, cheapest = _offers[-1], _offers[0]
     _low, _high = found.loads(_offers[-1]), found.loads(_offers[0])
     count = deferred(len)(_offers) | by_hand(
         "5", "an input: providers of the model in the tables read"
@@ -584,6 +585,18 @@ class OwnOrApi(Claims):
     )
     bill = (found.bill(_offers[0]) * answered).to("USD") | by_hand(
         "1024 * 0.05e-6 * 1000 * 1 USD + 1024 * 0.25e-6 * 1000 * 1 USD"
+    )
+    # By the hour, at the highest load of a day: devices are paid for it, an API for the mean.
+    peak = quantity("20 request/s")
+    devices = found.devices(peak) | no_hand("4", "the fewest devices of a plan")
+    devices_if_slow = found.devices(peak, found.factors[1]) | no_hand(
+        "8", "the fewest devices of a plan, with steps as slow as at the end of their interval"
+    )
+    own = (devices * rent).to("USD/h") | by_hand("4 * 2.95 USD/h")
+    hired = (found.bill(_offers[0]) * peak).to("USD/h") | by_hand("20 * 0.3072 * 3600 / 1000 USD/h")
+    share = (own / hired).to("%") | by_hand("11.8 / 22.1184")
+    share_of_dearest = (own / (found.bill(_offers[-1]) * peak)).to("%") | by_hand(
+        "11.8 / (20 * 1.1264 * 3.6)"
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import pytest
 
 from calc.catalog import apis, models
 from calc.core.errors import InputError
+from calc.core.units import quantity
 from calc.planning import BreakEven, break_even
 from tests.calc.command import Command
 
@@ -84,3 +87,17 @@ def test_the_command_line_compares_with_named_prices(command: Command) -> None:
     rows = command.facts("break-even", "gpt-oss-20b", "h100", *options, named)["rows"]
     assert [row["provider"] for row in rows] == ["OpenAI", "Groq"]
     assert rows[0]["load"]["value"] < rows[1]["load"]["value"]
+
+
+def test_copies_of_every_size_take_a_load_together(answer: BreakEven) -> None:
+    """The fewest devices are those of the best of all hands of up to three copies."""
+    hands = [
+        (sum(pool.size for pool in hand), sum(pool.most for pool in hand))
+        for count in (1, 2, 3)
+        for hand in combinations_with_replacement(answer.pools, count)
+    ]
+    for load in (0.2, 1.0, 5.0, 13.0, 40.0):
+        for factor in answer.factors:
+            fewest = min(size for size, taken in hands if factor * taken >= load)
+            assert answer.devices(quantity(load, "request/s"), factor) == fewest, (load, factor)
+    assert answer.devices("0 request/s") == 0

@@ -591,6 +591,9 @@ FIGURE_CLAIMS: list[FigureClaim] = [
     ("cuts_together", "TP under FSDP lets fewer tokens suffice in a rack, and not over servers",
      lambda v: v("1 dots red x") < 0.5 * v("1 dots blue x") and v("0 line red first y")
          == v("0 line blue first y")),
+    ("own_or_api", "Own devices cost less where their stair is below an API's line, which need not be everywhere above the first crossing",
+     lambda v: v("0 line blue 480 y") > v("0 line orange.2 480 y") and v("0 line blue 400 y")
+         < v("0 line orange.2 400 y") and v("0 line blue last y") < v("0 line orange.2 last y")),
     ("rent_or_buy", "Buying pays for machines that are busy, and that are kept for a long time",
      lambda v: 100 > v("0 dots ink x") > v("0 dots ink.2 x") > v("0 dots ink.3 x")),
     ("drafts_by_batch", "Time outside the kernels shrinks the gain long before arithmetic does",

@@ -82,6 +82,18 @@ class BreakEven(Answer):
         crossings = (self.load(offer, factor) for factor in self.factors)
         return [None if pair is None else pair[0] for pair in crossings]
 
+    def devices(self, load: QuantityLike, factor: float = 1.0) -> int:
+        """Return the fewest devices whose copies together take a load, if each takes `factor` times
+        what is expected."""
+        wanted = quantity(load).m_as("request/s")
+        taken = [0.0]  # by none, by one device, by two
+        while taken[-1] < wanted:
+            count = len(taken)
+            fit = (pool for pool in self.pools if pool.size <= count)
+            most = (taken[count - pool.size] + factor * float(pool.most) for pool in fit)
+            taken.append(max(taken[-1], *most))
+        return len(taken) - 1
+
     def _price(self, pool: Pool) -> Quantity:
         price = self.plan.price
         assert price is not None
