@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import calc
 from calc import machines, models
-from calc.core.units import Quantity
+from calc.core.units import Quantity, quantity
 from figures.live.model import Amount, Answer, Axis, Choice, Count, Drawing, Model, Point, band
 
 LATENCY = Axis("Time per output token", "ms", log=True)
@@ -17,6 +18,7 @@ INPUTS = (
     Choice("other", "Compared with", "dgx-b200", machines.names()),
     Count("prompt", "Prompt", "1000", 1, 10**7, unit="token"),
     Count("generated", "Answer", "200", 1, 10**7, unit="token"),
+    Amount("rate", "Requests", "10 request/s", "request/s", 1e-6, 1e9),
     Amount("ttft", "Time to first token, at most", "1 s", "s", 1e-6, 1e6),
     Amount("tpot", "Time per token, at most", "50 ms", "s", 1e-6, 1e6),
     Amount("price", "Price of a device", "3 USD/hour", "USD/hour", 1e-6, 1e6),
@@ -30,6 +32,7 @@ def answer(
     other: str,
     prompt: int,
     generated: int,
+    rate: Quantity,
     ttft: Quantity,
     tpot: Quantity,
     price: Quantity,
@@ -60,7 +63,14 @@ def answer(
             best = compared.plan_of(entry)
             paid = PAID.unit.replace("USD/", f"{compared.price(best):.4g} USD/")
             on = "a device" if best.devices == 1 else f"{best.devices} devices"
-            facts[entry.machine.name] = f"{paid} on {on}, batch {best.batch}"
+            cost = quantity(compared.price(best), PAID.unit)
+            rented = prices[entry.machine.key] * best.devices
+            bill = rate * generated * quantity(1, "token/request") * cost
+            groups = math.ceil((bill / rented).m_as(""))
+            facts[entry.machine.name] = (
+                f"{paid} on {on}, batch {best.batch}; {rate} take {groups * best.devices} of them"
+                f" at least, {(groups * rented).to('USD/h'):.4g}"
+            )
             dots.append((f"batch {best.batch}", compared.latency(best), compared.price(best)))
         else:
             facts[entry.machine.name] = entry.reason

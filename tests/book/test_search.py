@@ -43,9 +43,19 @@ PLANNED = {  # a question, and the inputs with which its planner opens
     ),
     "how many users can a 70b on h200 serve": "service&model=llama-3-1-70b&machine=dgx-h200",
     "how much vram for llama 3.1 8b": "memory&recipe=serving&model=llama-3-1-8b",
-    "cheapest gpu for 30 requests a second of 70b": "service&model=llama-3-1-70b",
     "how often to checkpoint on 1024 gpus": "checkpoints&devices=1024",
     "rent or buy a gpu": "cost",
+    # as they are typed
+    "will llama 70b fit on 2 h100": "memory&recipe=serving&model=llama-3-1-70b&machine=dgx-h100",
+    "kv cache for 128k context of llama 3.1 70b": (
+        "memory&recipe=serving&model=llama-3-1-70b&context=128000"
+    ),
+    "cheapest gpu for 30 requests a second of 70b": (
+        "service&model=llama-3-1-70b&rate=30+request%2Fs"
+    ),
+    "serve a 8b on h200 at 100 requests/s with 2000 token prompts": (
+        "service&model=llama-3-1-8b&machine=dgx-h200&rate=100+request%2Fs&prompt=2000"
+    ),
 }
 GOLDEN = {  # what is typed, the beginning of the first hit's address, and words of it
     # a value of the data
@@ -100,6 +110,11 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "gptq": ("chapters/quantization.html#sec-compensation", ""),
     "bf16 vs fp16": ("chapters/number-formats.html", ""),
     "how many gpus to train 70b": ("chapters/training-at-scale.html", ""),
+    "is it cheaper to self host gpt-oss-120b or use the api": (
+        "chapters/cost-and-carbon.html#sec-own-or-api",
+        "",
+    ),
+    "does speculative decoding help for llama 70b on h200": ("chapters/drafts-and-pools.html", ""),
     # a value in other words, of a format, a recipe, a collective, a plan
     "a100 bw": ("reference/devices/a100.html#a100-", "2.039 TB/s"),
     "a100 l2 size": ("reference/devices/a100.html#a100-", "40 MiB"),

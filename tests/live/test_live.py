@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import subprocess
 import sys
@@ -138,6 +139,18 @@ def test_a_band_is_around_what_is_expected(name: str) -> None:
             along = 0 if name == "decode" else 1  # there time is across
             assert low[along] < (x, y)[along] < high[along]
             assert low[along] / (x, y)[along] > 0.999 * least
+
+
+def test_a_rate_takes_devices_by_what_its_tokens_cost() -> None:
+    """In whole groups, at the price of the cheapest dot: 300 requests a second of 200 tokens."""
+    state = {"rate": "300 request/s", "machine": "dgx-h100", "other": "dgx-h100"}
+    answer = answered("service", model="llama-3-1-70b", **state)
+    [(_, _, paid)] = answer["dots"]
+    told = answer["facts"]["NVIDIA DGX H100"]
+    [(group, devices)] = re.findall(r"on (\d+) devices, .* take (\d+) of them", told)
+    needed = 300 * 200 * paid / 1e6 * 3600 / 3  # at 3 USD an hour for a device
+    assert int(group) > 1
+    assert needed <= int(devices) < needed + int(group)
 
 
 def test_a_run_is_drawn_by_its_devices() -> None:

@@ -66,6 +66,10 @@ WORDS = {  # by which a section is looked for, too
     "chapters/cost-and-carbon.qmd#sec-own-or-api": "cheaper to self-host than an API",
     "chapters/cost-and-carbon.qmd#sec-energy-of-an-answer": "tokens per watt joule efficiency",
     "chapters/cost-and-carbon.qmd#sec-carbon": "carbon of training CO2 emissions carbon training",
+    "chapters/drafts-and-pools.qmd#sec-drafts-here": "speculative decoding help worth it",
+    "chapters/transformer-arithmetic.qmd#sec-cache-room": (
+        "KV cache size, concurrent requests gpu_memory_utilization"
+    ),
     "chapters/roofline.qmd#sec-launch": "CUDA graph node kernel launch overhead",
 }
 RUNS = {"device_time": " GPU hours", "work": " compute FLOPs"}  # what else each is called
@@ -93,6 +97,7 @@ CARD = re.compile(r"rtx-(\d{4}(?:-ti)?)$")  # which people name by its number al
 # fill an input, of which the first must be there; after which words a number fills one, with its
 # unit; and what is so whoever asks.
 PLACE = {"model": "model", "machine": "machine"}
+RATE = ("a second", "per second", "second", "s", "per s")
 DEVICES = ("", "gpu", "gpus", "device", "tpu", "tpus", "card", "accelerator")
 CONTEXT = ("", "context", "token")
 PLANNERS: tuple[
@@ -102,7 +107,7 @@ PLANNERS: tuple[
         "memory",
         (
             *("fit", "can run", "enough memory", "memory to serve", "much memory", "much vram"),
-            *("longest context", "max context"),
+            *("longest context", "max context", "kv cache context"),
         ),
         PLACE,
         {"sequences": ("", "user", "request", "sequence"), "context": CONTEXT},
@@ -118,9 +123,16 @@ PLANNERS: tuple[
     ),
     (
         "service",
-        ("serve", "serving", "cost of inference", "many users", "requests a second"),
+        (
+            *("serve", "serving", "cost of inference", "many users", "requests second"),
+            *("requests s", "cheapest"),
+        ),
         PLACE,
-        {},
+        {
+            "rate": ("request/s", *(f"requests {each}" for each in RATE)),
+            "prompt": ("", "token prompt", "tokens prompt", "prompt"),
+            "generated": ("", "token answer", "tokens answer", "answer", "output"),
+        },
         {},
     ),
     (
