@@ -588,12 +588,14 @@ class OwnOrApi(Claims):
     )
     # By the hour, at the highest load of a day: devices are paid for it, an API for the mean.
     peak = quantity("20 request/s")
-    devices = found.devices(peak) | no_hand("4", "the fewest devices of a plan")
-    devices_if_slow = found.devices(peak, found.factors[1]) | no_hand(
-        "8", "the fewest devices of a plan, with steps as slow as at the end of their interval"
+    devices = found.devices(peak) | by_hand(
+        "4 * ceil(20 / 21.21484)", "requests a second that a copy on four devices takes"
+    )
+    devices_if_slow = found.devices(peak, found.factors[1]) | by_hand(
+        "8 * ceil(20 / (0.6016847 * 48.74219))", "at the slow end of the interval, on eight"
     )
     own = (devices * rent).to("USD/h") | by_hand("4 * 2.95 USD/h")
-    hired = (found.bill(_offers[0]) * peak).to("USD/h") | by_hand("20 * 0.3072 * 3600 / 1000 USD/h")
+    hired = (found.bill(_offers[0]) * peak).to("USD/h") | by_hand("20 * 0.3072 * 3.6 * 1 USD/h")
     share = (own / hired).to("%") | by_hand("11.8 / 22.1184")
     share_of_dearest = (own / (found.bill(_offers[-1]) * peak)).to("%") | by_hand(
         "11.8 / (20 * 1.1264 * 3.6)"

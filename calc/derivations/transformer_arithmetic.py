@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from calc import (
     caches,
     constants,
@@ -15,11 +17,14 @@ from calc import (
     transformer,
 )
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.derivations.by_hand import by_hand, row_by_hand
+from calc.derivations.by_hand import by_hand, no_hand, row_by_hand
 from calc.derivations.ledger import Claims
 from calc.derivations.quoting import Row, Rows
 from calc.derivations.traces import whole
 from calc.laws.attention import attention_flops, causal_context
+from calc.published import memory_rows
+from calc.steps import device_memory
+from calc.steps.job import Job, Layout
 
 
 class ModelParts(Claims):
@@ -273,6 +278,63 @@ class Caches(Claims):
             cache.m_as("KiB/token"),
             short.m_as("KiB/token"),
             whole.m_as("GiB"),
+        )
+
+
+class CacheRoom(Claims):
+    """An engine leaves less for caches than weights do, and how much less can be counted.
+
+    Sizes of each device; logs are of starts that nothing was fitted to.
+    """
+
+    model = models.get("llama-3-1-70b")
+    device = hardware.get("h100")
+    tensor = 4
+    context = 8192
+    logs: ClassVar[dict[str, str]] = {
+        "qwen3-32b-tp1-0.11.0": "Qwen3 32B",
+        "qwen3-32b-tp2-0.11.0": "Qwen3 32B",
+        "qwen3-14b-tp1-0.15.0": "Qwen3 14B",
+        "qwen3-14b-tp1-0.17.0": "Qwen3 14B",
+        "kimi-dev-72b-tp4-0.19.0": "Kimi-Dev 72B",
+        "llama-3.3-70b-instruct-fp8-dynamic-tp2-0.19.0": "Llama 3.3 70B, FP8",
+        "deepseek-v2-lite-chat-tp1-0.19.0": "DeepSeek-V2-Lite",
+        "gpt-oss-120b-tp1-0.11.0": "gpt-oss-120b",
+        "qwen3-235b-a22b-fp8-tp4-sglang-0.4": "Qwen3 235B-A22B, FP8",
+    }
+
+    _sequence = transformer.kv_cache_per_token(model) * quantity(context, "token")
+    _left = tensor * device.memory_capacity - model.parameters * quantity("2 byte/param")
+    hoped = (_left / _sequence).to("") | by_hand(
+        "(4 * 80 * 2**30 - 2 * 70553706496) / (8192 * 327680)"
+    )
+    memory = device_memory.of(
+        Job.of(model, device, Layout(tensor=tensor), software="vllm"), context
+    )
+    room = memory.room | by_hand("0.92 * 79.19 GiB")
+    left = memory.caches | no_hand("34.85395 GiB", "allocations, matrix by matrix")
+    tokens = memory.tokens | by_hand("16 * floor(34.85395 * 2**30 / (16 * 327680 / 4))")
+    sequences = memory.sequences | by_hand("{tokens} / 8192")
+
+    @classmethod
+    @row_by_hand("… | 1 H100 | vLLM 0.11.0 | 19 GiB | 4.47 GiB | 4.45 GiB | −0.4%")
+    def rows(cls) -> Rows:
+        """Model, devices, program, memory less weights, and room for caches expected and logged."""
+        found = {row.id: row for row in memory_rows.rows()}
+        return [cls._row(name, found[key]) for key, name in cls.logs.items()]
+
+    @classmethod
+    def _row(cls, name: str, row: memory_rows.Logged) -> Row:
+        device = hardware.get(row.conditions["device"])
+        expected, logged = row.expected("caches"), row.measured["caches"]
+        return (
+            name,
+            f"{row.conditions['tensor']} {device.key.upper()}",
+            row.conditions["software"],
+            device.memory_capacity.m_as("GiB") - row.expected("weights"),
+            expected,
+            logged,
+            round(100 * (logged / expected - 1), 1),
         )
 
 

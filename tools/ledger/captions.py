@@ -444,6 +444,9 @@ CLAIMS: list[Claim] = [
          i < 295)),
     ("tbl-kv-cache", "The cache varies by a factor of {Caches.ratio} between models, and does not follow their size",
      lambda t, ratio: close(max(t["Two bytes"]) / min(t["Two bytes"]), ratio)),
+    ("tbl-cache-room", "Caches get less than weights leave, least where weights nearly fill the device, and the same model gets another room in another version",
+     lambda t: (lambda shares: max(shares) < 1 and shares.index(min(shares)) == t["Without"].index(min(t["Without"])))(t.ratios("Logged", "Without"))
+         and t.words("Model")[2] == t.words("Model")[3] and t["Logged"][2] < t["Logged"][3]),
     ("tbl-kept", "depends more on the kinds of layers than on the model's size",
      lambda t: t.named("DeepSeek-V3")["Long"] < t.named("Gemma 3 27B")["Long"]),
     ("tbl-activations", "whole layers are recomputed last",
