@@ -324,16 +324,16 @@ class JoulesByBatch(Claims):
     @staticmethod
     def curve(model: str, device: str, devices: int) -> tuple[Quantity, Quantity]:
         """Return batches, in order, and energies of a token, as metered at so many devices."""
-        found = [
+        tokens = [
             metered_token(draw.row.id)
             for draw in power_rows.draws()
             if draw.of == power_rows.DEVICES
             and draw.row["model"] == model
             and (draw.device.key, conditions.devices(draw.row)) == (device, devices)
         ]
-        found.sort(key=lambda each: each.batch)
-        joules = [each.joules.m_as("J/token") for each in found]
-        return quantity([each.batch for each in found], ""), quantity(joules, "J/token")
+        tokens.sort(key=lambda each: each.batch)
+        joules = [each.joules.m_as("J/token") for each in tokens]
+        return quantity([each.batch for each in tokens], ""), quantity(joules, "J/token")
 
     # From the same batch to the same batch, on as many of the same GPUs.
     few = 8

@@ -21,7 +21,7 @@ from calc import (
 from calc.catalog.machines import Machine
 from calc.catalog.models.architecture import Transformer
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.derivations.bases import HidingTokens, TensorLimit
+from calc.derivations.bases import HidingTokens, Rent, TensorLimit
 from calc.derivations.by_hand import by_hand, counted, no_hand, row_by_hand
 from calc.derivations.decisions import NAMES, CutsThatHide
 from calc.derivations.examples import DENSE, MIXTURE
@@ -477,6 +477,25 @@ class Failures(Claims):
     many_quick = training.goodput(many_interval, checkpoint, quick_restart, many_between).to(
         "%"
     ) | by_hand("61.21683 % * exp(540 / 1391.89)")
+
+
+class StorageForLoss(Claims):
+    """Storage must be faster by the square of what saving and repeated work are not to cost."""
+
+    shares = (quantity(5, "%"), quantity(2, "%"), quantity(1, "%"))
+    rent = Rent.published_h100
+    by_restarts = (Failures.restart / Failures.between).to("%") | by_hand("600 / 11135.08")
+
+    @classmethod
+    @row_by_hand("2% | 2.2 s | = 4.86e12 / 2.227017 * 1 byte/s | = 0.02 * 16384 * 2.95 * 1 USD/h")
+    def rows(cls) -> Rows:
+        """Return for each share how long a save may be, what storage writes, and the rent lost."""
+        rows = []
+        for share in cls.shares:
+            save = (share**2 * Failures.between / 2).to("s")
+            lost = (share * Failures.devices * cls.rent).to("USD/h")
+            rows.append((share, save, (Failures.checkpoint_size / save).to("TB/s"), lost))
+        return rows
 
 
 class OtherFailures(Claims):

@@ -320,8 +320,8 @@ class CacheRoom(Claims):
     @row_by_hand("… | 1 H100 | vLLM 0.11.0 | 19 GiB | 4.47 GiB | 4.45 GiB | −0.4%")
     def rows(cls) -> Rows:
         """Model, devices, program, memory less weights, and room for caches expected and logged."""
-        found = {row.id: row for row in memory_rows.rows()}
-        return [cls._row(name, found[key]) for key, name in cls.logs.items()]
+        logged = {row.id: row for row in memory_rows.rows()}
+        return [cls._row(name, logged[key]) for key, name in cls.logs.items()]
 
     @classmethod
     def _row(cls, name: str, row: memory_rows.Logged) -> Row:

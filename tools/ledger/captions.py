@@ -417,6 +417,8 @@ CLAIMS: list[Claim] = [
     ("tbl-more-and-more", "From the second row on the rate of a GPU falls with the tokens that it has in a step, and the expectation falls less steeply",
      lambda t: rises(by(t["Tokens"][1:], t["Measured"][1:])) and rises(by(t["Tokens"][1:], t["Expected"][1:])) and t["Expected"][-1]
          / t["Expected"][1] > t["Measured"][-1] / t["Measured"][1]),
+    ("tbl-checkpoint-storage", "Storage must be faster by the square of what is not to be lost",
+     lambda t: close(t["Share"][1] / t["Share"][2], 2) and close(t["Storage"][2] / t["Storage"][1], 4)),
     ("tbl-training-runs", "Some runs took as long as the equation says, others longer, at worst half as long again",
      lambda t: 0.99 < min(known(t["Ratio"])) < 1.01 and 1.4 < max(known(t["Ratio"])) <= 1.5),
     ("tbl-lever-precision", "A 16-bit format is as fast as its instructions",
