@@ -137,12 +137,12 @@ class Memory(Answer):
 
     @property
     def over(self) -> Quantity | None:
-        """What the parts take beyond the room, so that nothing is left for caches; None if less."""
+        """Return what the parts take beyond the room; None where caches have some of it."""
         return -self.caches if self.caches.magnitude < 0 else None
 
     @property
     def left(self) -> Quantity:
-        """What caches have, which is never less than nothing."""
+        """Return what caches have, which is never less than nothing."""
         return self.caches if self.over is None else quantity(0, "GiB")
 
     @property
@@ -307,7 +307,7 @@ class Memory(Answer):
         return Table(rows), Table(ways)
 
     def _left_rows(self) -> list[tuple[str, str, str]]:
-        """What is left for caches; nothing, where all else is larger than its room by so much."""
+        """Return what is left for caches; nothing where all else is larger than its room."""
         off = _plus_minus(self.error)
         if self.over is None:
             return [("keys and values", str(self.caches), off)]

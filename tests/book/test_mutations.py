@@ -44,7 +44,7 @@ def test_a_test_that_fails_anyway_notices_nothing(tmp_path: Path) -> None:
 
 
 def test_a_fault_that_lets_no_test_begin_is_noticed(tmp_path: Path) -> None:
-    """Where a `conftest.py` cannot be imported, pytest says no more than of a wrong command."""
+    """A `conftest.py` that cannot be imported has pytest say no more than of a wrong command."""
     tests = tmp_path / "tests" / "calc"
     tests.mkdir(parents=True)
     (tests / "conftest.py").write_text("SHARED = 1 / 1\n", encoding="utf-8")

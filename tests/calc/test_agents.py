@@ -33,7 +33,7 @@ def held() -> Memory:
 
 
 def test_a_users_pace_is_as_expected() -> None:
-    """It lies in the printed range, 5 to 17 % below what is expected: prompts come between."""
+    """Paces lie in the printed range, 5 to 17 % below what is expected: prompts come between."""
     off = []
     for sessions, pace in PACES.items():
         planned = plan("glm-5-2", "b300", batch=sessions, prompt=CONTEXT, generated=700, **STARTED)
@@ -48,7 +48,7 @@ def test_a_users_pace_is_as_expected() -> None:
 
 
 def test_the_sessions_that_memory_keeps_are_those_whose_prefixes_were_found() -> None:
-    """Those of 8 were found, of 16 no more; 12 are expected to have a place."""
+    """Prefixes of 8 were found, of 16 no more; 12 are expected to have a place."""
     kept = held().sequences / (1 + OF_SUBAGENTS)
     most, fewer = (
         [sessions for sessions, share in FOUND.items() if (share > 0.9) == stays]

@@ -71,7 +71,7 @@ def test_parts_add_up_to_the_share(model: str, tensor: int) -> None:
 
 
 def test_engines_keep_of_a_token_what_the_law_counts() -> None:
-    """Of every model whose layers keep all tokens, layers that keep no index of their own too."""
+    """Models whose layers keep all tokens, among them layers that keep no index of their own."""
     held = 0
     with each_row() as row:
         for key in models.names():
@@ -379,7 +379,7 @@ def test_what_does_not_fit_is_an_answer_with_its_parts() -> None:
     ],
 )
 def test_no_amount_of_memory_is_below_nothing(asked: dict[str, Any]) -> None:
-    """Where all but caches has no room, that is said, and by how much; nothing is left of them."""
+    """A room that all but caches exceeds is said, and by how much; nothing is left of them."""
     answer = device_memory.fit(
         **{"model": "llama-3-70b", "device": "h100", "context": 8192} | asked
     )

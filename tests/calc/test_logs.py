@@ -287,7 +287,7 @@ def test_older_lines_and_ranks_within_lines_are_read() -> None:
 
 
 def test_a_file_called_f16_has_the_bits_that_its_size_makes(tmp_path: Path) -> None:
-    """Of gpt-oss the experts stay in MXFP4: 12.83 GiB of 20.91 B parameters are 5.27 bits each."""
+    """Experts of gpt-oss stay in MXFP4: 12.83 GiB of 20.91 B parameters are 5.27 bits each."""
     table = """ggml_vulkan: 0 = Radeon 8060S Graphics (RADV GFX1151) (radv) | uma: 1 | fp16: 1
 | model          |      size |  params | backend    | ngl | test  |           t/s |
 | -------------- | --------: | ------: | ---------- | --: | ----: | ------------: |
@@ -842,7 +842,7 @@ def test_readings_beside_a_file_of_several_claims_are_told(tmp_path: Path) -> No
 
 
 def test_a_text_is_read_as_its_file_and_a_sentence_is_none(tmp_path: Path) -> None:
-    """What looks like a log within a sentence that names its model or device is said by that."""
+    """A line like a log within a sentence that names its model or device is said by that."""
     block = VLLM.format(clients=8, ttft=3345.37, tpot=20.63)
     pasted = check(block, "Qwen3 14B AWQ on 1 A100")
     assert isinstance(pasted, Check)

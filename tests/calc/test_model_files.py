@@ -457,7 +457,7 @@ def test_a_repository_is_read_where_it_was_fetched(
 def test_repositories_lie_where_variables_say(
     said: dict[str, str], place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Hugging Face's own tools document them, the more particular one first."""
+    """Two variables, as Hugging Face's own tools document them: the more particular one first."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("HF_HOME", "HF_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)

@@ -282,7 +282,7 @@ def test_a_memory_that_fills_makes_sequences_start_again() -> None:
 
 @pytest.mark.parametrize("written", [1.0, 1.7, 2.9])
 def test_a_memory_that_fills_loses_no_part_of_a_token(written: float) -> None:
-    """Where cached tokens alone take time, those of all passes are a sum that has no order."""
+    """Cached tokens that alone take time make of all passes a sum that has no order."""
     trace = poisson(20, 60, 100, 100, 0.5, 0.5, seed=1)
     made = replace(steps(cached=1e-6), checked=3, written=written)
     run = simulate(replica(made, memory=1000), trace, clients=len(trace))
