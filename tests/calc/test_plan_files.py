@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tomllib
 from dataclasses import replace
@@ -233,6 +234,19 @@ def test_a_command_is_run_again_from_its_file(
     assert told(capsys, f"{name} --config {file} --json") == first
     told(capsys, f"{name} --config {file} --write-config {file}.again")
     assert Path(f"{file}.again").read_text() == file.read_text()
+
+
+def test_a_file_of_ones_own_is_asked_again_by_its_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Also where its folder is called like what a run was made of, as `rate=3=best`."""
+    configs = json.loads((Path(__file__).parent / "configs.json").read_text(encoding="utf-8"))
+    for name in ("rate=3=best", "1,2"):
+        config, file = tmp_path / name / "config.json", tmp_path / f"{name}.toml"
+        config.parent.mkdir()
+        config.write_text(json.dumps(configs["qwen-3-30b-a3b"]), encoding="utf-8")
+        line = f"plan {config} h100 --prompt 10 --generated 10 --json --write-config {file}"
+        assert told(capsys, line) == told(capsys, f"plan --config {file} --json"), name
 
 
 def test_an_option_beside_a_file_wins(capsys: pytest.CaptureFixture[str], written: Written) -> None:
