@@ -64,6 +64,12 @@ def test_a_caption_that_its_table_does_not_hold_is_named(monkeypatch: pytest.Mon
     )
 
 
+def test_the_line_of_a_statement_has_its_first_words() -> None:
+    lines = {file: file.read_text("utf-8").split("\n") for file in {s.file for s in statements()}}
+    away = [s for s in statements() if s.source.split()[0] not in lines[s.file][s.line - 1]]
+    assert [statement.place for statement in away] == []
+
+
 def test_a_takeaway_that_its_values_do_not_hold_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     chapter, words, holds = TAKEAWAYS[0]
     monkeypatch.setattr(faults, "CLAIMS", [])
