@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from statistics import mean, median
 from typing import Any, TypeAlias
 
 import tomli_w
 
+from benchmarks.power import ends
 from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.core.records import DATA
@@ -48,6 +50,12 @@ def agreement() -> dict[str, Any]:
         "rates": {
             scenario: summed(met for met in rates if met.kind == scenario)
             for scenario in ("Server", "Interactive")
+        },
+        "shortened": sum(met.factor < 1 for met in rates),
+        "ranges": {
+            f"{name} {percentile}": kept_back(rates, f"{name} {percentile}")
+            for name in under_load.TIMES
+            for percentile in ("p50", "p99")
         },
         "observed": observed_curves(),
         "traces": {name: of_trace(name) for name in under_load.traces()},
@@ -99,6 +107,22 @@ def summed(mets: Iterable[Met]) -> dict[str, Any]:
     return {"rows": len(errors)} | {
         name: _spread([error[name] for error in errors]) for name in (errors[0] if errors else ())
     }
+
+
+def kept_back(mets: Sequence[Met], name: str) -> dict[str, float]:
+    """Where eight of ten rows lie, and the share within such a range of other submitters' rows."""
+    by_submitter: dict[str, list[float]] = {}
+    submitters = {row["id"]: row["submitter"] for row in closed_loops.mlperf_rows()}
+    for met in mets:
+        if met.expected:
+            by_submitter.setdefault(submitters[met.id], []).append(1 + met.errors[name])
+    inside = []
+    for one, factors in by_submitter.items():
+        others = [by_submitter[other] for other in by_submitter if other != one]
+        low, high = ends(chain.from_iterable(others))
+        inside += [low <= factor <= high for factor in factors]
+    low, high = ends(chain.from_iterable(by_submitter.values()))
+    return {"low": low, "high": high, "inside": mean(inside)}
 
 
 def _spread(errors: Sequence[float]) -> dict[str, float]:

@@ -7,7 +7,8 @@ How a server is set follows its benchmark's own scripts where these are publishe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -17,17 +18,26 @@ from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.core.records import read_rows, read_toml
 from calc.planning.service import loops
-from calc.planning.service.load import poisson, read_trace
+from calc.planning.service.design import made_for
+from calc.planning.service.load import Trace, poisson, read_trace
 from calc.planning.service.loops import Clients, Loop, of_runs, served, uniform
+from calc.planning.service.queue import Replica
 from calc.planning.service.simulation import Run, simulate
 from calc.published import closed_loops, datasets
+from calc.published.prediction import UnusableRowError
 from calc.published.reading import FOLDER, Row
+from calc.published.serving_rows import FULL_EXPERTS
 from calc.steps import device_memory
 from calc.steps.job import Formats, Job, Layout
 
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
-REQUESTS = 2000  # of a run at a rate
-PROMPT = 400  # tokens where the mean of its data set is not published, at most the answer: rule 5
+REQUESTS = 2000  # of a run at a rate, at least
+LEAST_TIME = 600.0  # seconds that a run of MLPerf lasts at least
+SPREAD = 0.5  # of lengths about their mean, over it, where it is not published
+TIMES = ("ttft", "tpot")
+KEPT = 0.99  # of the requests of a run, which is else no result
+LEAST_SHARE, HALVINGS = 0.1, 3  # of what is expected of steps, to which it is looked for
+SEQUENCES = 1024  # of a copy, where no configuration is published
 TURNS = 4  # times that two pools are asked in turn for what they leave each other
 
 
@@ -75,6 +85,8 @@ class Met:
     reason: str = ""
     kind: str = ""
     """What of: agg or disagg, a scenario, a trace."""
+    factor: float = 1.0
+    """Share of the expected times of steps that was taken, since a longer one is ruled out."""
 
     @property
     def errors(self) -> dict[str, float]:
@@ -177,40 +189,115 @@ def at_rate(row: Mapping[str, str]) -> Met:
     }
     try:
         job, copies = _mlperf_job(row)
-        answer = float(row["answer"])
-        data = datasets.named(row["id"])
-        prompt = (data and data.prompt) or min(PROMPT, answer)
-        rate = float(row["rate"]) / copies
-        trace = poisson(rate, REQUESTS, prompt, answer, 0.5, 0.5)
-        replica = served(job, (prompt, prompt + answer), 1024)
-        run = simulate(replica, trace).steady()
+        pools = _mlperf_pools(row, job, copies)
     except InputError as reason:
         return Met(row["id"], None, measured, {}, str(reason), row["scenario"])
-    times = {share: run.at(share) for share in PERCENTILES}
-    expected = {
-        f"{name} p{100 * share:g}": times[share][index]
-        for share in PERCENTILES
-        for index, name in enumerate(("ttft", "tpot"))
-    }
-    return Met(row["id"], job, measured, expected, kind=row["scenario"])
+    factor, expected = _within_limits(row, pools)
+    return Met(row["id"], job, measured, expected, kind=row["scenario"], factor=factor)
+
+
+class Pool(NamedTuple):
+    """One copy of some servers of a row, and the requests that come to it."""
+
+    replica: Replica
+    trace: Trace
+    times: tuple[str, ...]
+    """The times of which its run is."""
+
+
+def _mlperf_pools(row: Mapping[str, str], job: Job, copies: int) -> list[Pool]:
+    """The servers of a row: all alike, or those that read and those that write."""
+    prompt, answer = float(row["prompt"]), float(row["answer"])
+    spreads = [float(row[f"{part}_spread"] or SPREAD) for part in ("prompt", "answer")]
+    lengths, slots = (prompt, prompt + answer), int(row["sequences"] or SEQUENCES)
+
+    def pool(one: Job, copies: int, chunk: str, does: str, times: tuple[str, ...]) -> Pool:
+        rate = float(row["rate"]) / copies
+        count = max(REQUESTS, round(LEAST_TIME * rate))
+        trace = poisson(rate, count, prompt, answer, *spreads)
+        replica = served(one, lengths, slots, int(chunk or 0), slots=slots)
+        # Submitters let TensorRT-LLM run as many as memory holds at the moment.
+        if one.model.experts is not None and one.layout.tensor == 1:
+            replica = replace(replica, steps=replica.steps.scaled(1 / FULL_EXPERTS))
+        replica = replace(replica, every=int(row["every"] or 1), reserves=False)
+        return Pool(replica, made_for(trace, does), times)
+
+    if not row["readers"]:
+        return [pool(job, copies, row["chunk"], "both", TIMES)]
+    readers, writers = int(row["readers"]), int(row["servers"]) * int(job.layout.data)
+    reader = replace(job, layout=Layout(tensor=int(row["readers_tensor"])))
+    return [
+        pool(reader, readers, row["readers_chunk"], "prefill", TIMES[:1]),
+        pool(job, writers, row["chunk"], "decode", TIMES[1:]),
+    ]
+
+
+def _within_limits(row: Mapping[str, str], pools: list[Pool]) -> tuple[float, dict[str, float]]:
+    """The times of a row, with the share of the expected times of steps at which limits are kept.
+
+    A result is one where 99 of 100 requests kept the limits of their scenario. Steps at which these
+    would not be kept were not as long as they are expected to be: they are taken to be as much
+    shorter, all alike, as it needs.
+    """
+    data = datasets.named(row["id"])
+    limits = data.limits.get(row["scenario"]) if data else None
+    factor = 1.0
+    expected: dict[str, float] = {}
+    for one in pools:
+        most = [limits[TIMES.index(name)] if limits else math.inf for name in one.times]
+        shorter, run = _kept(one, most)
+        factor = min(factor, shorter)
+        for share in PERCENTILES:
+            both = dict(zip(TIMES, run.at(share), strict=True))
+            expected |= {f"{name} p{100 * share:g}": both[name] for name in one.times}
+    return factor, expected
+
+
+def _kept(pool: Pool, limits: Sequence[float]) -> tuple[float, Run]:
+    """The largest share of a step's time at which limits are kept, 1 at most, and its run."""
+
+    def run_of(factor: float) -> tuple[bool, Run]:
+        replica = replace(pool.replica, steps=pool.replica.steps.scaled(factor))
+        run = simulate(replica, pool.trace).steady()
+        both = dict(zip(TIMES, run.at(KEPT), strict=True))
+        return all(both[name] <= most for name, most in zip(pool.times, limits, strict=True)), run
+
+    low, high = 1.0, 1.0
+    holds, run = run_of(low)
+    while not holds and low > LEAST_SHARE:
+        low, high = 0.9 * low, low
+        holds, run = run_of(low)
+    for _ in range(HALVINGS if low < high else 0):
+        middle = (low + high) / 2
+        holds, other = run_of(middle)
+        low, high, run = (middle, high, other) if holds else (low, middle, run)
+    return low, run
 
 
 def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:
-    """A copy on as few devices as its weights fill to half at most, and how many copies there are.
+    """What a row runs, and how many copies of it share its requests.
 
-    Results do not say how a model is cut.
+    Where no configuration of its submitter is published, a copy takes as few devices as its weights
+    fill to half at most.
     """
+    if row["unread"]:
+        raise UnusableRowError(row["unread"])
     machine, devices = machines.get(row["machine"]), int(row["devices"])
     program = software.get(row["software"])
     dtype = closed_loops.DTYPES[row["format"]]
     if dtype not in machine.device.dtypes:
         dtype = "bf16"
-    sizes = Formats(dtype, row["format"], "fp8")
+    sizes = Formats(dtype, row["format"], row["kv"] or "fp8")
     job = Job(models.get(row["model"]), machine, Layout(), sizes, program)
-    slices = 1
-    while slices < devices and _weights_fill_half(job):
-        slices *= 2
-        job = replace(job, layout=Layout(tensor=slices))
+    if row["tensor"]:
+        slices = int(row["tensor"])
+        data, experts = (int(row[name] or 1) for name in ("data", "experts"))
+        job = replace(job, layout=Layout(data, slices, experts=experts))
+    else:
+        slices = 1
+        while slices < devices and _weights_fill_half(job):
+            slices *= 2
+            job = replace(job, layout=Layout(tensor=slices))
     return job, max(1, devices // slices)
 
 

@@ -780,6 +780,8 @@ class UnderLoad(Claims):
     apart_first = percent(pools["ttft"]["error"]) | no_hand(
         "101.36245 %", "median over expectations"
     )
+    at_rates = sum(kind["rows"] for kind in rates.values()) | by_hand("85 - 5")
+    shortened = stored["shortened"] | no_hand("45", "counted in rows that the library expects")
     requests = traces["rtx-pro-6000"]["requests"] | by_hand("301 - 1")
     known = percent(traces["rtx-pro-6000"]["ttft"]["error"]) | no_hand(
         "1.6445759 %", "median over simulated requests"

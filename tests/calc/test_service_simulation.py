@@ -138,7 +138,7 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
 
     left = [1 + math.ceil((answer - 1) / kept) for answer in answers]
     first, done = [math.nan] * count, [math.nan] * count
-    clock, coming, preempted = 0.0, 0, 0
+    clock, coming, preempted, passes = 0.0, 0, 0, 0
     while coming < count or waiting or active:
         if not waiting and not active:
             clock = max(clock, trace.arrivals[coming])
@@ -165,7 +165,11 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
             waiting.insert(0, last)
         room, pieces, looked_at = copy.chunk - made.checked * len(writers), 0, 0.0
         finished = []
-        for each in [one for one in active if one not in writers]:
+        reading = [one for one in active if one not in writers]
+        if writers and reading and not read[reading[0]] and passes % copy.every:
+            reading = []
+        passes += 1
+        for each in reading:
             piece = min(room - pieces, int(whole[each]) - read[each])
             if piece <= 0 and read[each] < int(whole[each]):
                 break
@@ -199,6 +203,7 @@ def one_by_one(copy: Replica, trace: Trace) -> tuple[list[float], list[float], i
     st.sampled_from([16, 50, 400]),
     st.booleans(),
     st.sampled_from([(1, 1.0), (3, 2.0), (4, 3.0)]),
+    st.sampled_from([1, 2, 9]),
 )
 def test_against_steps_one_by_one(
     seed: int,
@@ -208,6 +213,7 @@ def test_against_steps_one_by_one(
     chunk: int,
     reserves: bool,
     drafted: tuple[int, float],
+    every: int,
 ) -> None:
     """Steps between two events are summed up, and must be what single ones are, to the digit."""
     trace = poisson(rate, 40, 60, 20, 0.5, 1.0, seed=seed)
@@ -216,7 +222,7 @@ def test_against_steps_one_by_one(
     )
     checked, kept = drafted
     made = replace(steps(0.01, 0.001, 0.0002, 1e-6), checked=checked, written=kept)
-    copy = Replica(made, memory, chunk, slots, reserves=reserves)
+    copy = Replica(made, memory, chunk, slots, every=every, reserves=reserves)
     run = simulate(copy, small)
     first, done, preempted = one_by_one(copy, small)
     np.testing.assert_allclose(run.first, first, rtol=1e-9)

@@ -69,6 +69,38 @@ def test_prompts_wait_for_others_and_until_a_server_knows_of_them(
     assert waited - first == pytest.approx(later)
 
 
+@pytest.mark.parametrize(("every", "written_before"), [(1, 11), (13, 12), (50, 49)])
+def test_prompts_are_begun_at_one_of_so_many_steps(every: int, written_before: int) -> None:
+    run = arriving(Replica(steps(), 10**9, 2000, 64, every=every))
+    assert run.first[1] == pytest.approx((written_before + 1) * STEP)
+
+
+def test_a_script_s_sequences_stand_for_those_of_the_engine() -> None:
+    job = Job.of("llama-3-8b", "dgx-h100", software="vllm")
+    assert loops.served(job, (900, 1000), 4000, slots=3000).slots == 3000
+
+
+def at_rate(name: str) -> under_load.Met:
+    return under_load.at_rate(next(row for row in closed_loops.mlperf_rows() if row["id"] == name))
+
+
+def test_a_result_at_a_rate_has_the_copies_of_its_configuration() -> None:
+    met = at_rate("6.0-0073-deepseek-r1-server")
+    assert met.job is not None
+    assert met.job.layout == Layout(data=8, experts=8)
+    assert at_rate("6.0-0039-deepseek-r1-interactive").reason == "its own head drafts three tokens"
+
+
+def test_a_result_kept_the_limits_of_its_scenario() -> None:
+    """Steps are as expected where limits are kept, and no shorter than it needs elsewhere."""
+    within = at_rate("6.0-0024-llama2-70b-99-interactive")
+    assert within.factor == 1
+    beyond = at_rate("6.0-0004-llama2-70b-99-interactive")
+    assert 0.8 < beyond.factor < 1
+    assert 0.9 * 0.04 < beyond.expected["tpot p99"] <= 0.04
+    assert beyond.expected["ttft p99"] <= 0.45
+
+
 def test_all_that_write_wait_where_steps_do_not_mix() -> None:
     mixed = arriving(Replica(steps(0.001), 10**9, 2000, 64))
     apart = arriving(Replica(steps(0.001), 10**9, 2000, 64, mixes=False))

@@ -64,9 +64,16 @@ class Loop:
 
 
 def served(
-    job: Job, lengths: tuple[float, float], sequences: int, chunk: int = 0, overlap: bool = True
+    job: Job,
+    lengths: tuple[float, float],
+    sequences: int,
+    chunk: int = 0,
+    overlap: bool = True,
+    slots: int = 0,
 ) -> Replica:
     """A copy of a job's server, with its engine's own limits and so many sequences at most.
+
+    A script may set the tokens of a step, its `chunk`, and the sequences, its `slots`, itself.
 
     Its steps are as expected, where a rate that was not measured is refused with its sentence; or
     at published rates, their parts one after the other.
@@ -76,7 +83,7 @@ def served(
     8192
     """
     tokens, limit = engines.largest_step(job.software.key, job.measured_on.device)
-    tokens, most = chunk or tokens, int(min(limit, sequences))
+    tokens, most = chunk or tokens, int(min(slots or limit, sequences))
     answers = Answers(job, lengths, tokens + most, most)
     steps = answers.expected if overlap else answers.upper
     if isinstance(steps, Missing):

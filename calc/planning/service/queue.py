@@ -136,6 +136,8 @@ class Replica:
     """Seconds until the server knows of a request: its tokens are made, and sent to the batch."""
     waits: int = 0
     """Steps for which prompts wait for others, beside sequences that write."""
+    every: int = 1
+    """Steps of which one begins to read prompts, where others write beside it."""
     mixes: bool = True
     """Whether a step that reads prompts writes too; else all that write wait until it is done."""
     reserves: bool = False

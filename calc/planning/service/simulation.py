@@ -110,7 +110,8 @@ def simulate(
     )
     checked, written = steps.checked, steps.written
     attended, launched = steps.attended, steps.launched
-    chunk, memory, mixes, waits = replica.at_most, replica.memory, replica.mixes, replica.waits
+    chunk, memory, mixes = replica.at_most, replica.memory, replica.mixes
+    waits, every = replica.waits, replica.every
     of_a_batch = replica.chunk
     slots = min(replica.slots, steps.most_sequences)
     # Requests whose arrival is known: of clients the next one comes when an answer is whole.
@@ -152,8 +153,8 @@ def simulate(
                 places -= 1
         reads, wait = False, 0
         if reading:  # after some steps, unless nothing writes, or one of them was begun
-            if waits and begun and not read[reading[0]]:
-                wait = max(0, since + waits - passes)
+            if begun and not read[reading[0]]:
+                wait = max(-passes % every, since + waits - passes if waits else 0)
             reads = not wait
         elif not begun:
             if coming == total:
