@@ -171,7 +171,7 @@ class WidthThatHides(Claims):
     @classmethod
     @row_by_hand("8 × H200 and NDR | 64 | 88% | 13 000 | 4.8 | 3.9 | 1.2")
     def rows(cls) -> Rows:
-        """Servers, with and without a limit of nodes, and a rack."""
+        """Servers, with every copy by itself and once to each of a few, and a rack."""
         server, newer, rack = TwoFabrics.machines
         return [
             cls.row("8 × H200 and NDR", server, 64),
