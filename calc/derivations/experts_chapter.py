@@ -318,8 +318,8 @@ class RackRates(Claims):
     )
 
     @classmethod
-    @row_by_hand("… | 48 | FP8 | – | – | – | – | 7600 tokens/s")
-    @row_by_hand("… | 36 | NVFP4 | – | – | – | – | 16 000 tokens/s")
+    @row_by_hand("… | 48 | FP8 | – | – | – | – | 7580 tokens/s")
+    @row_by_hand("… | 36 | NVFP4 | – | – | – | – | 15 500 tokens/s")
     def rows(cls) -> list[Row]:
         """Each source's row; what it does not state is a dash."""
         return [rate.row for rate in cls.rates]

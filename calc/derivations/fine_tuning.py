@@ -468,6 +468,7 @@ class NewWeights(Claims):
 
     kimi = updates[-1].weights
     kimi_time = updates[-1].time | by_hand("16.04 s")
+    kimi_apart = updates[-1].point_to_point | by_hand("16.75 s")
     point_to_point = rollouts.weight_update_time(kimi, port, slices).to("s") | by_hand(
         "1026 GB / (16 * 50 GB/s)"
     )
@@ -564,6 +565,7 @@ class AllOrAdapters(Claims):
     )
     adapters_time = adapters.duration.to("h") | by_hand("1526 * 7.1664 s")
     adapters_cost = adapters.cost | by_hand("8 * 2 * 3.037759 USD")
+    adapters_mfu = adapters.best.mfu.to("%") | no_hand("66.45 %", "an expectation of a plan")
     whole_cost = whole.cost | by_hand("24 * 2 * 2.101062 USD")
     whole_mfu = whole.best.mfu.to("%") | no_hand("47.80842 %", "an expectation of a plan")
     _of_adapters = adapters.interval(adapters.duration)
@@ -572,6 +574,8 @@ class AllOrAdapters(Claims):
         _of_adapters[0].to("h") | by_hand("0.906 * {adapters_time}", ENDS),
         _of_adapters[1].to("h") | by_hand("1.209 * {adapters_time}", ENDS),
     )
+    adapters_dearer = adapters_cost * (_of_adapters[1] / adapters.duration)
+    adapters_dearer |= by_hand("1.209 * {adapters_cost}", ENDS)
     whole_cheaper = whole_cost * (_of_all[0] / whole.duration)
     whole_dearer = whole_cost * (_of_all[1] / whole.duration)
     whole_cheaper |= by_hand("0.906 * {whole_cost}", ENDS)

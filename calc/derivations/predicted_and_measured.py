@@ -773,9 +773,6 @@ class UnderLoad(Claims):
     rest = percent(loops["judged"]["tpot"]["error"]) | no_hand(
         "12.44653 %", "median over expectations"
     )
-    worse = loops["judged"]["ttft"]["error"] / loops["judged"]["tpot"]["error"] | by_hand(
-        "{first} / {rest}"
-    )
     apart_count = pools["rows"] | no_hand("131", "counted in rows that the library expects")
     apart_first = percent(pools["ttft"]["error"]) | no_hand(
         "101.36245 %", "median over expectations"

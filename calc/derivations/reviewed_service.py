@@ -106,7 +106,7 @@ class ReviewedService(Claims):
             kept(machine, pools),
             planned(machine, pools, GROWTH).devices,
             (design.devices * rent).to("USD/h"),
-            between(low * rent, high * rent, 2),
+            between(low * rent, high * rent, 3),
         )
 
     @classmethod

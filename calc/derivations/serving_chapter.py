@@ -216,8 +216,8 @@ class FewerBytes(Claims):
 
     model = OneGpu.model
     h100 = OneGpu.h100
-    context = 2048
-    many = 256
+    context = 2048 | by_hand("2048")
+    many = 256 | by_hand("256")
     four_bits = quantity("4.25 bit")
 
     @classmethod

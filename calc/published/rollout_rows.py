@@ -65,6 +65,7 @@ class Update:
     devices: str
     weights: Quantity
     time: Quantity
+    point_to_point: Quantity  # of an engine or two, each device of which receives all weights too
 
     @property
     def rate(self) -> Quantity:
@@ -92,7 +93,11 @@ def updates() -> tuple[Update, ...]:
     """
     rows = read_toml(FILE)["update"]
     return tuple(
-        Update(row["id"], row["devices"], quantity(row["weights"]), quantity(row["time"]))
+        Update(
+            row["id"],
+            row["devices"],
+            *(quantity(row[name]) for name in ("weights", "time", "point_to_point")),
+        )
         for row in rows
     )
 

@@ -216,7 +216,7 @@ TAKEAWAYS: list[Takeaway] = [
     ("training-at-scale", "train on {MixtureRun.tokens} in about {MixturePlans.soonest} to {MixturePlans.latest} on {MixtureRun.devices} Blackwell GPUs",
      lambda tokens, soonest, latest, devices: soonest < latest and near(tokens, quantity("14.8e12 token"))
          and (devices == 2048)),
-    ("training-at-scale", "Rates published for {MixtureOnB200s.published_devices} B200s, carried over unchanged, make that {MixtureOnB200s.run_inside}, and {MixtureOnB200s.run_across} with EP across servers",
+    ("training-at-scale", "Rates published for {MixtureOnB200s.published_devices} B200s, carried over with the same failures, make that {MixtureOnB200s.run_inside}, and {MixtureOnB200s.run_across} with EP across servers",
      lambda devices, inside, across: devices == 256 and across < inside and inside > MixturePlans.latest),
     ("training-at-scale", "That leaves less than the margin of @sec-device-memory; PP of {ShardedStates.copies} in place of the replicas, at {ShardedStates.staged}, leaves it",
      lambda stages, staged: stages == 8 and staged / (1 - PublishedLayouts.too_little) < quantity("80 GiB") < ShardedStates.sliced / (1 - PublishedLayouts.too_little)),
