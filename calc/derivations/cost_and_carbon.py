@@ -137,9 +137,7 @@ class JoulesOf(Claims):
         constants.energy_a100_hbm_bit + constants.energy_a100_l2_bit + constants.energy_a100_l1_bit
         | by_hand("(13.11 + 4.71 + 1.59) pJ/bit")
     )
-    operation = ((multiply + add) / quantity("2 FLOP")).to("pJ/FLOP") | by_hand(
-        "((0.21 + 0.38) / 2) pJ/FLOP"
-    )
+    operation = ((multiply + add) / quantity("2 FLOP")).to("pJ/FLOP")
 
 
 @dataclass(frozen=True)

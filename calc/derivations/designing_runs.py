@@ -158,11 +158,10 @@ class MixturePlans(Claims):
         _ends(rack)[0].to("day") | no_hand("18.372165 day", "an interval of an expectation"),
         _ends(servers)[1].to("day") | no_hand("28.1446 day", "an interval of an expectation"),
     )
-    kept = rack.goodput.to("%") | by_hand(
-        "exp(0 - 600 / 89080.7) * 0.0287655 / (exp(0.0291873) - 1)",
+    lost = (1 - rack.goodput).to("%") | by_hand(
+        "1 - exp(0 - 600 / 89080.7) * 0.0287655 / (exp(0.0291873) - 1)",
         "a device fails every 5.78 years, a checkpoint takes 37.6 s and a restart ten minutes",
     )
-    lost = (1 - kept).to("%") | by_hand("1 - {kept}")
 
     @staticmethod
     def row(name: str, plan: TrainingPlan) -> Row:
@@ -220,23 +219,23 @@ class MixtureOnB200s(Claims):
         published.row("mbridge-26.04.01-18").measured["tokens_per_s_per_gpu"], "token/s"
     ) | by_hand("3328 token/s")
     # Rates are of steps: the runs lose as much to failures and checkpoints as those planned.
-    kept = plan.goodput.to("%") | by_hand(
-        "exp(0 - 600 / 356322.7) * 0.0287655 / (exp(0.0291873) - 1)",
+    lost = (1 - plan.goodput).to("%") | by_hand(
+        "1 - exp(0 - 600 / 356322.7) * 0.0287655 / (exp(0.0291873) - 1)",
         "a device fails every 5.78 years, a checkpoint takes 150 s and a restart ten minutes",
     )
-    by_inside = (tokens / (devices * inside * kept)).to("day") | by_hand(
-        "1e12 / (512 * 2790 * {kept}) * 1 s"
+    by_inside = (tokens / (devices * inside * plan.goodput)).to("day") | by_hand(
+        "1e12 / (512 * 2790 * (1 - {lost})) * 1 s"
     )
-    by_across = (tokens / (devices * across * kept)).to("day") | by_hand(
-        "1e12 / (512 * 3328 * {kept}) * 1 s"
+    by_across = (tokens / (devices * across * plan.goodput)).to("day") | by_hand(
+        "1e12 / (512 * 3328 * (1 - {lost})) * 1 s"
     )
     published_devices = whole(published.row("mbridge-26.04.01-18")["num_devices"]) | by_hand("256")
-    run_inside = (MixtureRun.tokens / (MixtureRun.devices * inside * MixturePlans.kept)).to(
+    run_inside = (MixtureRun.tokens / (MixtureRun.devices * inside * MixturePlans.rack.goodput)).to(
         "day"
-    ) | by_hand("14.8e12 / (2048 * 2790 * {MixturePlans.kept}) * 1 s")
-    run_across = (MixtureRun.tokens / (MixtureRun.devices * across * MixturePlans.kept)).to(
+    ) | by_hand("14.8e12 / (2048 * 2790 * (1 - {MixturePlans.lost})) * 1 s")
+    run_across = (MixtureRun.tokens / (MixtureRun.devices * across * MixturePlans.rack.goodput)).to(
         "day"
-    ) | by_hand("14.8e12 / (2048 * 3328 * {MixturePlans.kept}) * 1 s")
+    ) | by_hand("14.8e12 / (2048 * 3328 * (1 - {MixturePlans.lost})) * 1 s")
     cost = (devices * rent * by_across).to("USD") | by_hand("512 * 6 USD/h * {by_across}")
     cost_at_least = (devices * rent * soonest).to("USD") | by_hand("512 * 6 USD/h * {soonest}")
     cost_planned = (devices * rent * days).to("USD") | by_hand("512 * 6 USD/h * {days}")

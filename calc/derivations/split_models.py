@@ -12,6 +12,7 @@ from calc.planning import plan
 from calc.published import offloading_rows
 from calc.steps.expectation import read_on_host
 from calc.steps.job import Tokens
+from calc.steps.splits import STREAMED
 
 Rows = list[tuple[object, ...]]
 
@@ -52,6 +53,7 @@ class SplitsMeasured(Claims):
     shorter = quantity(-statistics.median(errors), "%") | by_hand(
         "1 - (38.314176 / 37.711086 + 48.076923 / 49.920133) / 2"
     )
+    streamed = STREAMED | by_hand("32", "GGML_OP_OFFLOAD_MIN_BATCH, as llama.cpp has it")
     farthest = quantity(max(errors), "%") | by_hand("29.325513 / 12.119786 - 1")
     swept = tuple(
         float((run.as_after(sweep[0]) / run.time).m_as("")) - 1
