@@ -121,7 +121,9 @@ def test_planted_witnesses_are_noticed() -> None:
             changed(value.witness.written, chance)
             or rows[chance.choice(sorted(rows))].witness.written
         )
-        if not by_hand(written).fault(value):
+        planted, owner = by_hand(written), name.partition(".")[0]
+        # A digit under a ceiling, or behind the lower of two limits, may change nothing.
+        if not planted.fault(value) and planted.gives(owner) != value.witness.gives(owner):
             missed.append((name, value.witness.written, written))
     assert missed == []
 
