@@ -564,7 +564,7 @@ class OwnOrApi(Claims):
     # Those of a call that names none.
     ttft = quantity("2 s")
     tpot = quantity("50 ms")
-    share = quantity(95, "%")
+    kept_by = quantity(95, "%")
     found = deferred(break_even)(
         "gpt-oss-120b",
         "h100",
@@ -573,7 +573,7 @@ class OwnOrApi(Claims):
         generated=CHAT.generated,
         ttft=ttft,
         tpot=tpot,
-        percentile=share.m_as("%"),
+        percentile=kept_by.m_as("%"),
     )
     _offers = deferred(sorted)(found.offers, key=found.bill)
     dearest, cheapest = _offers[-1], _offers[0]
