@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calc import InputError, device_memory, inference, kernels, models, plan, transformer
-from calc.catalog.models import families
+from calc.catalog.models import Transformer, families
 from calc.steps.job import Job, Layout, Tokens
 from tests.rows import each_row
 
@@ -105,6 +106,19 @@ def test_products_do_the_operations_of_the_law() -> None:
         products = sum(each.operations.m_as("FLOP") for each in made)
         law = transformer.forward_flops(FLASH, context).m_as("FLOP/token")
         assert products == pytest.approx(law)
+
+
+@pytest.mark.parametrize("joined", [2, 3, 4, 128])
+def test_tokens_that_are_joined_are_scored_once_together(joined: int) -> None:
+    """Two as well as four: all scores of the index are those of single tokens, shared out."""
+    context = 3 * 2**14
+
+    def scored(model: Transformer) -> float:
+        made = transformer.decode_matmuls(model, context)
+        return sum(each.operations.m_as("FLOP") for each in made if each.name == "index scores")
+
+    joining, alone = (replace(FLASH, compression=tokens) for tokens in (joined, 1))
+    assert scored(joining) * joined == pytest.approx(scored(alone))
 
 
 def test_kernels_read_the_cache_and_do_the_work() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -36,6 +37,23 @@ def test_mass_beyond_a_tonne_is_in_tonnes(grams: float, text: str) -> None:
     assert str(quantity(grams, "g")) == text
     assert str(quantity(grams, "kg")).endswith(" kg")  # a unit that somebody chose is kept
     assert str(quantity(grams, "g/kWh")).endswith(" g/kWh")
+
+
+@pytest.mark.parametrize(
+    ("unit", "most"),
+    [
+        *((unit, 1e19) for unit in ("byte", "FLOP", "W", "J", "bit", "byte/s", "FLOP/s")),
+        *((unit, 1e16) for unit in ("g", "token", "param", "token/s", "request")),
+        ("m", 1e7),
+    ],
+)
+def test_a_number_that_takes_a_prefix_has_four_digits_before_its_point(
+    unit: str, most: float
+) -> None:
+    """Up to the largest prefix, with the least numbers of each power of ten and the greatest."""
+    sizes = [digits * 10.0**power for power in range(19) for digits in (1, 1.2, 3, 9.999)]
+    texts = [str(quantity(size, unit)) for size in sizes if size < most]
+    assert [text for text in texts if not re.match(r"\d{1,4}(\.\d+)?[^\d.e]", text)] == []
 
 
 @given(numbers, units)
