@@ -365,6 +365,8 @@ def _take_words(text: str, said: dict[str, Any]) -> str:
     for pattern, operation in WORDS["operations"].items():
         if match := re.search(pattern, text, re.I):
             said["collective"], text = operation, text.replace(match[0], " ")
+    if "collective" in said and (ring := re.search(r"\b(?:NCCL_ALGO=)?ring\b", text, re.I)):
+        said["algorithm"], text = "ring", text.replace(ring[0], " ")
     size = re.search(r"([\d.]+)\s*((?:[kMG]i?)?B|byte)\b(?!/)", text)
     if size and "collective" in said:
         said["message_bytes"] = quantity(f"{size[1]} {size[2]}").m_as("byte")

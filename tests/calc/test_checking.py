@@ -232,6 +232,20 @@ def test_a_switch_that_sums_carries_more_than_its_links() -> None:
     """215 GB/s by the bus of eight H800s, whose links have 200, were measured."""
     assert calc.check("all-reduce on 8 H800: busbw 215 GB/s").possible
     assert not calc.check("all-gather on 8 H800: busbw 215 GB/s").possible
+    assert not calc.check("all-reduce on 8 H800, ring: busbw 215 GB/s").possible
+
+
+def test_a_ring_that_keeps_its_links_busy_is_not_far_from_its_bound() -> None:
+    """370 GB/s by ring on eight H100s are what its maintainers expect of links of 450."""
+    ring = calc.check("NCCL all_reduce of 4 GB over 8 H100, NCCL_ALGO=Ring: busbw 370 GBps")
+    assert ring.hardest.share == pytest.approx(370 / 450)
+    assert ring.usual == []
+
+
+def test_servers_of_h20_have_links() -> None:
+    """312.75 GB/s of 16 of them, in two servers, are called too few where they were measured."""
+    verdict_ = calc.check("all-reduce of 512 MiB on 2 nodes of 8 H20: busbw 312.75 GB/s")
+    assert (verdict_.possible, verdict_.side) == (True, "below")
 
 
 def test_a_pace_of_prompts_has_their_length() -> None:
