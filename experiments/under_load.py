@@ -208,13 +208,16 @@ class Pool(NamedTuple):
 def _mlperf_pools(row: Mapping[str, str], job: Job, copies: int) -> list[Pool]:
     """The servers of a row: all alike, or those that read and those that write."""
     prompt, answer = float(row["prompt"]), float(row["answer"])
-    spreads = [float(row[f"{part}_spread"] or SPREAD) for part in ("prompt", "answer")]
+    spreads = {
+        f"{part}_spread": float(row[f"{column}_spread"] or SPREAD)
+        for part, column in (("prompt", "prompt"), ("generated", "answer"))
+    }
     lengths, slots = (prompt, prompt + answer), int(row["sequences"] or SEQUENCES)
 
     def pool(one: Job, copies: int, chunk: str, does: str, times: tuple[str, ...]) -> Pool:
         rate = float(row["rate"]) / copies
         count = max(REQUESTS, round(LEAST_TIME * rate))
-        trace = poisson(rate, count, prompt, answer, *spreads)
+        trace = poisson(rate, count, prompt, answer, seed=0, **spreads)
         replica = served(one, lengths, slots, int(chunk or 0), slots=slots)
         # Submitters let TensorRT-LLM run as many as memory holds at the moment.
         if one.model.experts is not None and one.layout.tensor == 1:

@@ -64,4 +64,4 @@ def _crossing(
     axes: Axes, tokens: Quantity, color: str, by: tuple[float, float], **look: str
 ) -> None:
     axes.plot(tokens.m_as("token"), 1, "o", color=color, markersize=6)
-    style.note(axes, tokens.m_as("token"), 1, show(tokens, digits=2), by, bold=True, **look)
+    style.note(axes, tokens.m_as("token"), 1, str(show(tokens, digits=2)), by, bold=True, **look)

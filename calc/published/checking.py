@@ -236,7 +236,7 @@ class Check(Reported):
             return {"dtype": "bf16"}
         if row.group != "serving" or not row.software:
             return {}
-        files = serving_rows.software_of(row.software).mxfp4 != ""  # of its own, in many formats
+        files = programs.software_of(row.software).mxfp4 != ""  # of its own, in many formats
         released = conditions.model(row).released
         held = [] if released is None else [*released.formats.values()]
         narrow = next((form for form in held if re.search(r"fp[48]|int", form)), "")
