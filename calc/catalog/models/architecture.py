@@ -584,11 +584,13 @@ class Transformer(Entry):
             for prefix in ("windowed " if kinds == ("window",) else "",)
             for name in ("key", "value")
         }
-        return {
-            matrix.name: matrix.inputs * matrix.outputs * layers
-            for matrix in self.matrices
-            if (layers := borrowed.get(matrix.name))
-        }
+        return Fixed(
+            {
+                matrix.name: matrix.inputs * matrix.outputs * layers
+                for matrix in self.matrices
+                if (layers := borrowed.get(matrix.name))
+            }
+        )
 
     def _inner_norms(self) -> int:
         """Numbers in normalisations inside of the attentions."""
