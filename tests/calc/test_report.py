@@ -224,3 +224,11 @@ def test_the_rows_of_an_answer_stand_before_what_is_to_be_minded(many: int) -> N
     shown = sum(line.startswith("- Mind") for line in lines)
     left = [line for line in lines if line.startswith("…")]
     assert left == ([f"… with --explain: {many - shown} more to mind"] if shown < many else [])
+
+
+def test_columns_that_are_left_out_are_named_as_they_stand() -> None:
+    names = [f"{word} of what each device does at most" for word in ("rate", "time", "cost", "use")]
+    lines = Table([("", *names), ("H100", *"1234")]).short(9)
+    told = [name for name in names if name not in lines[0]]
+    assert len(told) > 1
+    assert " ".join(lines[2:]) == f"… with --explain: {', '.join(told[:-1])} and {told[-1]}"

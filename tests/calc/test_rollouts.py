@@ -28,6 +28,16 @@ def test_the_longest_of_a_batch_as_simulated(average: float, limit: float, answe
     assert mean == pytest.approx(average, rel=0.02)
 
 
+@pytest.mark.parametrize("limit", [10, 4096, 1e6])
+@pytest.mark.parametrize("share", [0.1001, 0.5, 0.9, 0.999, 1 - 1e-6])
+def test_answers_that_are_cut_have_the_average_that_was_asked(share: float, limit: float) -> None:
+    """∫ e^(−t / μ) dt up to the limit, whether few or nearly all of them reach it."""
+    lengths = Lengths(share * limit, limit)
+    step = limit / 5000
+    mean = step * sum(lengths.unfinished((each + 0.5) * step) for each in range(5000))
+    assert mean == pytest.approx(share * limit, rel=1e-6)
+
+
 def test_the_longest_of_a_sample_as_simulated() -> None:
     draw = random.Random(SEED)
     sample = [draw.lognormvariate(6, 1) for _ in range(200)]
