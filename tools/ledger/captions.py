@@ -13,6 +13,7 @@ from itertools import pairwise
 from math import isnan, nan
 
 from calc import quantity
+from calc.derivations.cost_and_carbon import OwnOrApi
 from tools.ledger import chapter_tables
 from tools.ledger.numbers import numbers
 
@@ -110,6 +111,12 @@ def middle(values: Iterable[float]) -> float:
 def close(cell: float, quoted: float) -> bool:
     """Return whether a value that a caption quotes is that of a cell, which has fewer digits."""
     return bool(abs(cell - float(quoted)) < 0.03 * abs(cell))
+
+
+def own_is_dearer(load: str) -> bool:
+    """Return whether devices of one's own cost more at a load than the cheapest API."""
+    own = OwnOrApi.rent * OwnOrApi.found.devices(load)
+    return bool(own > OwnOrApi.found.bill(OwnOrApi.cheapest) * quantity(load))
 
 
 def share(sources: Table, start: str) -> float:
@@ -597,8 +604,8 @@ FIGURE_CLAIMS: list[FigureClaim] = [
      lambda v: v("1 dots red x") < 0.5 * v("1 dots blue x") and v("0 line red first y")
          == v("0 line blue first y")),
     ("own_or_api", "Own devices cost less where their stair is below an API's line, which need not be everywhere above the first crossing",
-     lambda v: v("0 line blue 480 y") > v("0 line orange.2 480 y") and v("0 line blue 400 y")
-         < v("0 line orange.2 400 y") and v("0 line blue last y") < v("0 line orange.2 last y")),
+     lambda v: v("0 line blue last y") < v("0 line orange.2 last y") and OwnOrApi.from_cheapest < quantity("8 request/s")
+         and own_is_dearer("9.6 request/s") and not own_is_dearer("8 request/s")),
     ("rent_or_buy", "Buying pays for machines that are busy, and that are kept for a long time",
      lambda v: 100 > v("0 dots ink x") > v("0 dots ink.2 x") > v("0 dots ink.3 x")),
     ("drafts_by_batch", "Time outside the kernels shrinks the gain long before arithmetic does",
