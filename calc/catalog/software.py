@@ -65,6 +65,7 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
     "head_row": ("its own time for each head of a token that it normalises", "s", 0.0),
     "fused": ("whether passes over vectors between products are fused", "", 1.0),
     "half_sums": ("whether products of FP16 add up in FP16", "", 0.0),
+    "integers": ("whether products of small weights are of integers", "", 0.0),
     "sustained": ("share of the best rates that it keeps", "", 1.0),
     "sustained_experts": ("share of the best rates that it keeps, mixtures of experts", "", 1.0),
     "sustained_unfused": (
@@ -159,14 +160,18 @@ class Software(Entry):
         rest = f": those of {borrowed}" if others else ""
         return f"{self.title()}, of which no kernel was measured{rest}"
 
-    def products_faster(self, device: Device, dtype: str) -> float:
+    def products_faster(self, device: Device, dtype: str, narrow: bool = False) -> float:
         """Return the factor by which its products are faster than with FP32 sums on a device.
+
+        Those of small weights may be of integers, which tensor cores multiply twice as fast as FP16
+        that adds up in FP16, whatever they do with FP32 sums.
 
         >>> from calc import hardware
         >>> get("llama-cpp").products_faster(hardware.get("rtx-3090"), "fp16")
         2.0
         """
-        return device.half_sums if self.half_sums and dtype in HALVES else 1.0
+        short = self.integers if narrow else self.half_sums
+        return device.half_sums if short and dtype in HALVES else 1.0
 
     def __getattr__(self, name: str) -> float:
         if name not in FIELDS:

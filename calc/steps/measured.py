@@ -268,8 +268,7 @@ class Rates:
         if kind != "gemm":
             return self.bandwidth, self.gap if kind == "memory" else self.machine.gap
         usual = rate = self._products(name, lasting)
-        # Of smaller weights the factors are integers, if the program can.
-        faster = 1.0 if narrow else self.software.products_faster(self.machine.device, name)
+        faster = self.software.products_faster(self.machine.device, name, narrow)
         if faster != 1:
             rate = usual * faster
             rate.provenance = usual.provenance

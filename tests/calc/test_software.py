@@ -199,6 +199,35 @@ def test_a_token_of_a_recent_llama_cpp_is_as_measured(
     assert float((1 / each).m_as("1/s")) == pytest.approx(measured, rel=0.12)
 
 
+@pytest.mark.parametrize(
+    ("device", "model", "weights", "measured"),
+    [
+        ("rtx-3080", "llama-3-1-8b", "q4_k_m", 3806.89),
+        ("rtx-3090", "llama-3-8b", "q5_0", 3654.78),
+        ("rtx-3090", "llama-3-8b", "q6_k", 3596.13),
+        ("rtx-2080-ti", "llama-2-13b", "q4_k_m", 1493.64),
+        ("rtx-4090", "llama-3-2-3b", "q4_k_m", 20323.29),
+    ],
+)
+def test_small_weights_meet_prompts_as_integers_on_geforce_cards(
+    device: str, model: str, weights: str, measured: float
+) -> None:
+    """Prompts of 512 tokens, token/s as published of builds since June 2024; none made a number."""
+    made = plan(model, device, prompt=512, generated=1, weights=weights, software="llama.cpp")
+    assert made.expected is not None
+    reads = made.expected.time_to_first_token
+    assert float((512 / reads).m_as("1/s")) == pytest.approx(measured, rel=0.2)
+
+
+def test_integers_are_faster_where_fp32_sums_are_slow() -> None:
+    def factor(program: str, device: str) -> float:
+        return software.get(program).products_faster(hardware.get(device), "fp16", narrow=True)
+
+    assert factor("llama-cpp", "rtx-3090") == 2
+    assert factor("llama-cpp", "rtx-a6000") == 1
+    assert factor("llama-cpp-2024-05", "rtx-3090") == 1  # as FP16, once they are widened
+
+
 def test_rows_before_graphs_are_of_a_family_of_their_own() -> None:
     for text, key in (
         ("llama.cpp (2024-05; build not stated in the overview)", "llama-cpp-2024-05"),
