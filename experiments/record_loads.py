@@ -110,7 +110,7 @@ def summed(mets: Iterable[Met]) -> dict[str, Any]:
 
 
 def kept_back(mets: Sequence[Met], name: str) -> dict[str, float]:
-    """Where eight of ten rows lie, and the share within such a range of other submitters' rows."""
+    """Return where eight of ten rows lie, and the share of other submitters' rows within it."""
     by_submitter: dict[str, list[float]] = {}
     submitters = {row["id"]: row["submitter"] for row in closed_loops.mlperf_rows()}
     for met in mets:

@@ -278,7 +278,7 @@ def _kept(pool: Pool, limits: Sequence[float]) -> tuple[float, Run]:
 
 
 def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:
-    """What a row runs, and how many copies of it share its requests.
+    """Return what a row runs, and how many copies of it share its requests.
 
     Where no configuration of its submitter is published, a copy takes as few devices as its weights
     fill to half at most.

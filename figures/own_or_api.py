@@ -1,4 +1,4 @@
-"""What a load costs by the hour, on devices of one's own and behind an API."""
+"""A load has its cost by the hour on devices of one's own, and behind an API."""
 
 from __future__ import annotations
 

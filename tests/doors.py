@@ -757,10 +757,10 @@ def hosted(count: int, seed: str) -> Iterator[Serving]:
         disk = DISKS[turn % len(DISKS)].format(chance.choice([3.5, 7]))
         weights = chance.choice([None, "q4_k_m", "int4", "released"])
         prompt, generated = chance.choice([64, 1000, 4000]), chance.choice([16, 300])
-        place = chance.choice(["rtx-4090", "rtx-3060", "rtx-5090", "rx-7900-xtx", "a10"])
+        card = chance.choice(["rtx-4090", "rtx-3060", "rtx-5090", "rx-7900-xtx", "a10"])
         software = chance.choice([None, "llama.cpp"])
         written = {"weights": weights, "software": software, "host": memory + disk}
-        yield Serving(model, place, 1, 1, prompt, generated, **written)
+        yield Serving(model, card, 1, 1, prompt, generated, **written)
 
 
 @dataclass(frozen=True)

@@ -586,8 +586,8 @@ def check(
     """
     if isinstance(claim, Path) or (isinstance(claim, str) and is_file(claim)):
         return check_file(claim, about, states)
-    if isinstance(claim, str) and (found := pasted(claim)):
-        return _checked(found, PASTED, about, states)
+    if isinstance(claim, str) and (claims := pasted(claim)):
+        return _checked(claims, PASTED, about, states)
     return _beside(claim, about, () if states is None else tuple(device_states.read(states)))
 
 

@@ -643,8 +643,8 @@ def load(path: Path | str) -> list[tuple[dict[str, Any], str]]:
     `logs` prints, or a log of MLPerf: a summary of inference, whose folders name system and model,
     or one of training.
     """
-    if found := _results(read_text(path), path):
-        return found
+    if results := _results(read_text(path), path):
+        return results
     raise InputError(
         f"{path}: no result of a known benchmark: a server's .json or .jsonl, a .csv of results,"
         f" what {TOOLS} print, or a log of MLPerf with samples or tokens per second or :::MLLOG"
@@ -663,11 +663,11 @@ def pasted(claim: str) -> list[tuple[dict[str, Any], str]]:
     >>> pasted('{"mean_tpot_ms": 20}\\n')
     [({'mean_tpot_ms': 20}, '')]
     """
-    found = _results(claim, PASTED)
-    if found and "\n" not in claim.strip() and not _is_json(claim):
+    results = _results(claim, PASTED)
+    if results and "\n" not in claim.strip() and not _is_json(claim):
         said, figures, _ = _of_text(claim)  # a line of a log names neither
-        return [] if figures and {"model", "device"} & said.keys() else found
-    return found
+        return [] if figures and {"model", "device"} & said.keys() else results
+    return results
 
 
 def _results(text: str, path: Path | str) -> list[tuple[dict[str, Any], str]]:

@@ -22,17 +22,17 @@ def without_opening(source: str) -> Iterator[str]:
 
 
 def test_sections_begin_with_words() -> None:
-    found = [
+    bare = [
         f"{chapter.stem}: {heading}"
         for chapter in chapters()
         if chapter.stem not in TABLES_ALONE
         for heading in without_opening(chapter.read_text(encoding="utf-8"))
     ]
-    assert found == []
+    assert bare == []
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "bare"),
     [
         ("Words.\n", []),
         ("::: {#tbl-few}\n\nFew rows.\n:::\n", ["## Section"]),
@@ -40,5 +40,5 @@ def test_sections_begin_with_words() -> None:
         ("", ["## Section"]),
     ],
 )
-def test_a_section_without_words_is_named(body: str, found: list[str]) -> None:
-    assert list(without_opening(f"# Chapter\n\n## Section\n\n{body}")) == found
+def test_a_section_without_words_is_named(body: str, bare: list[str]) -> None:
+    assert list(without_opening(f"# Chapter\n\n## Section\n\n{body}")) == bare

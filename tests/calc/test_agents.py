@@ -68,6 +68,6 @@ def test_a_replay_finds_what_was_found(sessions: int) -> None:
     )  # fmt: skip
     rate = sessions / drawn.agents(1.0)
     ((served, _),) = routed(drawn.draw(rate, 1500), 1, (held().tokens // BLOCK,), "prefix")
-    found = float(numpy.sum(served.cached) / numpy.sum(served.prompts))
-    assert (found > 0.95) == (FOUND[sessions] > 0.95)
-    assert (found < 0.5) == (FOUND[sessions] < 0.5)
+    share = float(numpy.sum(served.cached) / numpy.sum(served.prompts))
+    assert (share > 0.95) == (FOUND[sessions] > 0.95)
+    assert (share < 0.5) == (FOUND[sessions] < 0.5)

@@ -211,9 +211,9 @@ def test_reports_are_understood_as_people_write_them(text: str) -> None:
 def test_what_is_expected_says_what_it_takes_for_what_is_not_said(text: str, words: str) -> None:
     """A bound takes what is easiest, a range what is usual, and names it."""
     verdict_ = calc.check(text)
-    [place] = verdict_.place
-    assert verdict_.side == "inside", place
-    assert words in place
+    [words_of_it] = verdict_.place
+    assert verdict_.side == "inside", words_of_it
+    assert words in words_of_it
 
 
 def test_a_range_is_of_what_is_said() -> None:

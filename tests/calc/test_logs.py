@@ -863,9 +863,9 @@ def test_a_text_is_read_as_its_file_and_a_sentence_is_none(tmp_path: Path) -> No
 
 def test_folders_say_something_of_a_summary_of_mlperf_alone(tmp_path: Path) -> None:
     folder = tmp_path / "h100x8" / "llama2-70b-99" / "Server"
-    for place in (folder, folder / "performance" / "run_1"):
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "mlperf_log_summary.txt").write_text(MLPERF, encoding="utf-8")
+    for run in (folder, folder / "performance" / "run_1"):
+        run.mkdir(parents=True, exist_ok=True)
+        (run / "mlperf_log_summary.txt").write_text(MLPERF, encoding="utf-8")
     [(_, beside)] = load(folder / "performance" / "run_1" / "mlperf_log_summary.txt")
     assert "h100x8 llama2-70b-99 Server" in beside
     assert load(folder / "mlperf_log_summary.txt")[0][1] == ""

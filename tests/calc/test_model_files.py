@@ -446,7 +446,7 @@ def test_a_repository_is_read_where_it_was_fetched(
 
 
 @pytest.mark.parametrize(
-    ("said", "place"),
+    ("said", "folder"),
     [
         ({}, ".cache/huggingface/hub"),
         ({"HF_HOME": "elsewhere"}, "elsewhere/hub"),
@@ -455,7 +455,7 @@ def test_a_repository_is_read_where_it_was_fetched(
     ],
 )
 def test_repositories_lie_where_variables_say(
-    said: dict[str, str], place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    said: dict[str, str], folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two variables, as Hugging Face's own tools document them: the more particular one first."""
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -463,7 +463,7 @@ def test_repositories_lie_where_variables_say(
         monkeypatch.delenv(name, raising=False)
     for name, value in said.items():
         monkeypatch.setenv(name, value if value.startswith("~") else str(tmp_path / value))
-    kept = tmp_path / place / "models--someone--their-model"
+    kept = tmp_path / folder / "models--someone--their-model"
     write_folder(kept / "snapshots" / "0a1b")
     (kept / "refs").mkdir()
     (kept / "refs" / "main").write_text("0a1b", encoding="utf-8")

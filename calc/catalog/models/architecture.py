@@ -305,8 +305,8 @@ class Transformer(Entry):
     @cached_property
     def _own_caches(self) -> Counter[str]:
         """Number of layers of each kind of attention that borrow no keys and values."""
-        own = self.layers - (self.borrowing or 0)
-        return Counter(self.kinds_down("attention", ATTENTIONS)[:own])
+        first = self.layers - (self.borrowing or 0)
+        return Counter(self.kinds_down("attention", ATTENTIONS)[:first])
 
     def keeping(self, *kinds: str) -> int:
         """Return the number of layers of these kinds with keys and values of their own.
