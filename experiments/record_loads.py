@@ -52,6 +52,7 @@ def agreement() -> dict[str, Any]:
             for scenario in ("Server", "Interactive")
         },
         "shortened": sum(met.factor < 1 for met in rates),
+        "unshortened": summed(replace(met, expected=met.unshortened) for met in rates),
         "ranges": {
             f"{name} {percentile}": kept_back(rates, f"{name} {percentile}")
             for name in under_load.TIMES

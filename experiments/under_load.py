@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -87,6 +87,8 @@ class Met:
     """What of: agg or disagg, a scenario, a trace."""
     factor: float = 1.0
     """Share of the expected times of steps that was taken, since a longer one is ruled out."""
+    unshortened: Mapping[str, float] = field(default_factory=dict)
+    """What would be expected if nothing were ruled out."""
 
     @property
     def errors(self) -> dict[str, float]:
@@ -192,8 +194,9 @@ def at_rate(row: Mapping[str, str]) -> Met:
         pools = _mlperf_pools(row, job, copies)
     except InputError as reason:
         return Met(row["id"], None, measured, {}, str(reason), row["scenario"])
-    factor, expected = _within_limits(row, pools)
-    return Met(row["id"], job, measured, expected, kind=row["scenario"], factor=factor)
+    factor, expected, unshortened = _within_limits(row, pools)
+    kind = row["scenario"]
+    return Met(row["id"], job, measured, expected, "", kind, factor, unshortened)
 
 
 class Pool(NamedTuple):
@@ -235,8 +238,10 @@ def _mlperf_pools(row: Mapping[str, str], job: Job, copies: int) -> list[Pool]:
     ]
 
 
-def _within_limits(row: Mapping[str, str], pools: list[Pool]) -> tuple[float, dict[str, float]]:
-    """The times of a row, with the share of the expected times of steps at which limits are kept.
+def _within_limits(
+    row: Mapping[str, str], pools: list[Pool]
+) -> tuple[float, dict[str, float], dict[str, float]]:
+    """The share of the expected times of steps at which limits are kept, times there and without.
 
     A result is one where 99 of 100 requests kept the limits of their scenario. Steps at which these
     would not be kept were not as long as they are expected to be: they are taken to be as much
@@ -246,18 +251,20 @@ def _within_limits(row: Mapping[str, str], pools: list[Pool]) -> tuple[float, di
     limits = data.limits.get(row["scenario"]) if data else None
     factor = 1.0
     expected: dict[str, float] = {}
+    unshortened: dict[str, float] = {}
     for one in pools:
         most = [limits[TIMES.index(name)] if limits else math.inf for name in one.times]
-        shorter, run = _kept(one, most)
+        shorter, run, first = _kept(one, most)
         factor = min(factor, shorter)
-        for share in PERCENTILES:
-            both = dict(zip(TIMES, run.at(share), strict=True))
-            expected |= {f"{name} p{100 * share:g}": both[name] for name in one.times}
-    return factor, expected
+        for times, of in ((expected, run), (unshortened, first)):
+            for share in PERCENTILES:
+                both = dict(zip(TIMES, of.at(share), strict=True))
+                times |= {f"{name} p{100 * share:g}": both[name] for name in one.times}
+    return factor, expected, unshortened
 
 
-def _kept(pool: Pool, limits: Sequence[float]) -> tuple[float, Run]:
-    """The largest share of a step's time at which limits are kept, 1 at most, and its run."""
+def _kept(pool: Pool, limits: Sequence[float]) -> tuple[float, Run, Run]:
+    """The largest share of a step's time, 1 at most, at which limits are kept, and runs at both."""
 
     def run_of(factor: float) -> tuple[bool, Run]:
         replica = replace(pool.replica, steps=pool.replica.steps.scaled(factor))
@@ -267,6 +274,7 @@ def _kept(pool: Pool, limits: Sequence[float]) -> tuple[float, Run]:
 
     low, high = 1.0, 1.0
     holds, run = run_of(low)
+    whole = run
     while not holds and low > LEAST_SHARE:
         low, high = 0.9 * low, low
         holds, run = run_of(low)
@@ -274,7 +282,7 @@ def _kept(pool: Pool, limits: Sequence[float]) -> tuple[float, Run]:
         middle = (low + high) / 2
         holds, other = run_of(middle)
         low, high, run = (middle, high, other) if holds else (low, middle, run)
-    return low, run
+    return low, run, whole
 
 
 def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:

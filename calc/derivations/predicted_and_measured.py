@@ -779,6 +779,12 @@ class UnderLoad(Claims):
     )
     at_rates = sum(kind["rows"] for kind in rates.values()) | by_hand("85 - 5")
     shortened = stored["shortened"] | no_hand("45", "counted in rows that the library expects")
+    unshortened = percent(stored["unshortened"]["ttft p50"]["error"]) | no_hand(
+        "69.978181 %", "median over simulated servers"
+    )
+    unshortened_rest = percent(stored["unshortened"]["tpot p50"]["error"]) | no_hand(
+        "19.74519 %", "median over simulated servers"
+    )
     requests = traces["rtx-pro-6000"]["requests"] | by_hand("301 - 1")
     known = percent(traces["rtx-pro-6000"]["ttft"]["error"]) | no_hand(
         "1.6445759 %", "median over simulated requests"
