@@ -14,7 +14,7 @@ from figures import style
 LABELS: dict[str, Any] = {  # at the right end of a line, and beside it where two would meet
     "Llama 3.1 8B": {"by": (5, -12)},
     "Qwen3 235B-A22B": {"by": (5, -9)},
-    "DeepSeek-V3.1": {"by": (-8, 7)},
+    JoulesByBatch.mixtures[-1][0]: {"by": (-8, 7)},
 }
 BESIDE: dict[str, Any] = {"by": (6, -3)}
 COLOURS = {"h100": style.DEVICES["h100"], "b200": style.RED}

@@ -61,4 +61,4 @@ def _price(load: float, factor: float) -> Quantity:
 
 
 def _bill(offer: Any, load: Any) -> Any:
-    return (OwnOrApi.found.bill(offer) * load * quantity("1 request/s")).m_as("USD/h")
+    return (OwnOrApi.found.bill(offer) * quantity(load, "request/s")).m_as("USD/h")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import NamedTuple, TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,6 +18,7 @@ DEVICES = HoldsAndSends.devices
 PARTS = DEVICES  # rows are layers and columns slices of them, as many as devices
 PITCH = PARTS + 1.2
 Held = Callable[[int, int, int], bool]
+T = TypeVar("T")
 
 
 class Cut(NamedTuple):
@@ -84,24 +86,37 @@ def alt() -> str:
 
 
 def _model(axes: Axes, cut: Cut) -> None:
-    """Draw the cells of the model on each device, filled where it holds them."""
-    columns = range(PARTS + 1 if cut.name == "EP" else PARTS)
-    wide = PARTS / len(columns)
-    cells = [
-        (device, row, column)
+    """Draw the layers and slices of the model on each device, filled where it holds them."""
+    columns = PARTS + 1 if cut.name == "EP" else PARTS
+    wide = PARTS / columns
+    corners = [device * PITCH for device in range(DEVICES)]
+    held = [
+        (device * PITCH + column * wide, PARTS - row - rows, count * wide, rows)
         for device in range(DEVICES)
-        for row in range(PARTS)
-        for column in columns
+        for of_row, row, rows in _runs(
+            tuple(cut.held(device, row, column) for column in range(columns))
+            for row in range(PARTS)
+        )
+        for has, column, count in _runs(of_row)
+        if has
     ]
-    for held, alpha in ((True, 0.75), (False, 0.05)):
-        places = [
-            (device * PITCH + column * wide, PARTS - 1 - row, 0.9 * wide, 0.9)
-            for device, row, column in cells
-            if cut.held(device, row, column) == held
-        ]
-        if places:
-            look = {"edgecolor": (style.INK, 0.35), "linewidth": 0.4}
-            style.boxes(axes, places, facecolor=(style.BLUE, alpha), **look)
+    layers = [(left, row, PARTS, 1) for left in corners for row in range(PARTS)]
+    slices = [
+        (left + column * wide, 0, wide, PARTS) for left in corners for column in range(columns)
+    ]
+    style.boxes(axes, held, facecolor=(style.BLUE, 0.75), edgecolor="none", linewidth=0)
+    for lines in (layers, slices):
+        look = {"edgecolor": (style.INK, 0.35), "linewidth": 0.4}
+        style.boxes(axes, lines, facecolor=(style.BLUE, 0.03), **look)
+
+
+def _runs(values: Iterable[T]) -> Iterator[tuple[T, int, int]]:
+    """Yield each value with its place and how often it stands there in a row: drawn as one."""
+    first = 0
+    for value, alike in groupby(values):
+        count = len(list(alike))
+        yield value, first, count
+        first += count
 
 
 def _tokens(axes: Axes, cut: Cut) -> None:
