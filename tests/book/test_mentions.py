@@ -45,7 +45,7 @@ def test_a_reference_from_another_section_is_not_enough() -> None:
 
 
 def far(pages: list[str]) -> dict[str, list[int]]:
-    """Where captions stand on paper that nothing names within a page, and where they are named."""
+    """Return where captions stand on paper that nothing names within a page, and all namings."""
     captions: dict[str, int] = {}
     named: dict[str, list[int]] = defaultdict(list)
     for number, page in enumerate(pages, start=1):
