@@ -13,7 +13,7 @@ from calc.derivations.decisions import CutsThatHide
 from calc.derivations.training_at_scale import CutsTogether
 from figures import style
 
-TOKENS = numpy.geomspace(200, 10_000, 20)
+TOKENS = numpy.geomspace(200, 10_000, 16)
 TENSOR = f"TP {CutsTogether.inside}"
 
 

@@ -100,14 +100,16 @@ def _model(axes: Axes, cut: Cut) -> None:
         for has, column, count in _runs(of_row)
         if has
     ]
-    layers = [(left, row, PARTS, 1) for left in corners for row in range(PARTS)]
-    slices = [
-        (left + column * wide, 0, wide, PARTS) for left in corners for column in range(columns)
+    # Every second box of a row has the edges of all, and a page stays light.
+    edges = [(left, 0, PARTS, PARTS) for left in corners]
+    edges += [(left, row, PARTS, 1) for left in corners for row in range(0, PARTS, 2)]
+    edges += [
+        (left + column * wide, 0, wide, PARTS)
+        for left in corners
+        for column in range(0, columns, 2)
     ]
     style.boxes(axes, held, facecolor=(style.BLUE, 0.75), edgecolor="none", linewidth=0)
-    for lines in (layers, slices):
-        look = {"edgecolor": (style.INK, 0.35), "linewidth": 0.4}
-        style.boxes(axes, lines, facecolor=(style.BLUE, 0.03), **look)
+    style.boxes(axes, edges, facecolor=(style.BLUE, 0), edgecolor=(style.INK, 0.35), linewidth=0.4)
 
 
 def _runs(values: Iterable[T]) -> Iterator[tuple[T, int, int]]:
@@ -121,13 +123,12 @@ def _runs(values: Iterable[T]) -> Iterator[tuple[T, int, int]]:
 
 def _tokens(axes: Axes, cut: Cut) -> None:
     """Draw a strip of the tokens below each device, filled where it has them."""
-    parts = [(device, part) for device in range(DEVICES) for part in range(DEVICES)]
-    for has, color, alpha in ((True, style.GREEN, 0.7), (False, style.INK, 0.05)):
-        places = [
-            (device * PITCH + part, -1.3, 0.9, 0.8)
-            for device, part in parts
-            if (part == device or not cut.own_tokens) == has
-        ]
-        if places:
-            look = {"edgecolor": (color, 0.8), "linewidth": 0.8}
-            style.boxes(axes, places, facecolor=(color, alpha), **look)
+    strips = [(device * PITCH, -1.3, PARTS, 0.8) for device in range(DEVICES)]
+    style.boxes(
+        axes, strips, facecolor=(style.INK, 0.05), edgecolor=(style.INK, 0.8), linewidth=0.8
+    )
+    filled = [
+        (left + device, low, 1, high) if cut.own_tokens else (left, low, wide, high)
+        for device, (left, low, wide, high) in enumerate(strips)
+    ]
+    style.boxes(axes, filled, facecolor=(style.GREEN, 0.7), edgecolor=(style.GREEN, 0.8))

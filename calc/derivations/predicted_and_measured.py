@@ -773,7 +773,6 @@ class UnderLoad(Claims):
     rest = percent(loops["judged"]["tpot"]["error"]) | no_hand(
         "12.44653 %", "median over expectations"
     )
-    apart_count = pools["rows"] | no_hand("131", "counted in rows that the library expects")
     apart_first = percent(pools["ttft"]["error"]) | no_hand(
         "101.36245 %", "median over expectations"
     )
@@ -781,9 +780,6 @@ class UnderLoad(Claims):
     shortened = stored["shortened"] | no_hand("45", "counted in rows that the library expects")
     unshortened = percent(stored["unshortened"]["ttft p50"]["error"]) | no_hand(
         "69.978181 %", "median over simulated servers"
-    )
-    unshortened_rest = percent(stored["unshortened"]["tpot p50"]["error"]) | no_hand(
-        "19.74519 %", "median over simulated servers"
     )
     requests = traces["rtx-pro-6000"]["requests"] | by_hand("301 - 1")
     known = percent(traces["rtx-pro-6000"]["ttft"]["error"]) | no_hand(
