@@ -512,9 +512,9 @@ def planned_training_of_json(asked: Training) -> Answer:
 
 
 def of_training(facts: Mapping[str, Any]) -> Answer:
-    """The best layout, where its microbatches are those of the question."""
+    """The best layout, where its microbatches and who shares states are those of the question."""
     best, step = facts["rows"][0], facts["step"]
-    if best["sequences"] != 1:
+    if best["sequences"] != 1 or best["sharing"] not in (None, best["data"]):
         return {}
     assert [best[name] for name in ("lower", "upper", "expected")] == [
         step[name] for name in ("lower", "upper", "expected")
@@ -804,7 +804,9 @@ def trainings(count: int, seed: str) -> Iterator[Training]:
             shape = [key for key in models.names() if "dense" in kind_of(key)]
             model = chance.choice([k for k in shape if models.get(k).parameters.m < 4e9])
         network, machine = models.get(model), machines.get(machine_key)
-        tensor = chance.choice([1, 2, 4, 8])
+        # Of those that fit, slices divide the heads.
+        slices = [each for each in (1, 2, 4, 8) if turn % 4 == 0 or network.heads % each == 0]
+        tensor = chance.choice(slices)
         pipeline = chance.choice([1, 1, 2, 4])
         most = max(int(min(machine.most_joined, 64)) // (tensor * pipeline), 1)
         yield Training(
@@ -814,7 +816,8 @@ def trainings(count: int, seed: str) -> Iterator[Training]:
             tensor,
             pipeline,
             chance.choice([0, 1] if pipeline > 1 else [0, 1, 2, 3]),
-            chance.choice([1, 2]) * pipeline * 2,
+            # Planners join no sequences of one, or of an odd number but all of them.
+            chance.choice([1, 2 * pipeline, 2 * pipeline + 1]),
             int(min(network.context, chance.choice([512, 2048, 4096, 8192]))),
             chance.choice(["none", "selective", "full"]),
         )

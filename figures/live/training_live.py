@@ -58,7 +58,8 @@ def answer(
         ends.append(
             there.interval and tuple((count, TIME.of(steps * end)) for end in there.interval)
         )
-    rows.sort(key=lambda row: list(times).index(row[0]))
+    names = list(dict.fromkeys(name for name, *_ in rows))  # of some counts none is expected
+    rows.sort(key=lambda row: names.index(row[0]))
     time = step.upper if step.expected is None else step.expected
     mfu = training.mfu_of_operations(step.operations, 1, step.peak, time)
     run = tokens / step.tokens * time
