@@ -101,7 +101,7 @@ def _model(axes: Axes, cut: Cut) -> None:
         if has
     ]
     # Every second box of a row has the edges of all, and a page stays light.
-    edges = [(left, 0, PARTS, PARTS) for left in corners]
+    edges: list[tuple[float, float, float, float]] = [(left, 0, PARTS, PARTS) for left in corners]
     edges += [(left, row, PARTS, 1) for left in corners for row in range(0, PARTS, 2)]
     edges += [
         (left + column * wide, 0, wide, PARTS)
