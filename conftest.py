@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -44,4 +45,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesToge
 def _no_process_outlives_the_tests() -> Iterator[None]:
     os.environ[STARTED_BY] = str(os.getpid())
     yield
+    if kept := sys.modules.get("press.document.pandoc"):
+        kept.end_pandocs()  # which wait for a next page, and end with this process
     assert not [*left_behind()], "these processes outlive the tests that started them"
