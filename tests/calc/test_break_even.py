@@ -101,3 +101,14 @@ def test_copies_of_every_size_take_a_load_together(answer: BreakEven) -> None:
             fewest = min(size for size, taken in hands if factor * taken >= load)
             assert answer.devices(quantity(load, "request/s"), factor) == fewest, (load, factor)
     assert answer.devices("0 request/s") == 0
+
+
+def test_a_copy_of_several_devices_is_the_least_and_what_has_no_count_is_refused() -> None:
+    large = break_even("llama-3-3-70b", "h100", price="2.5 USD/hour", prompt=2000, generated=500)
+    least = min(pool.size for pool in large.pools)
+    assert least > 1
+    assert large.devices("1 request/day") == least
+    with pytest.raises(InputError, match="load"):
+        large.devices("-1 request/s")
+    with pytest.raises(InputError, match="factor"):
+        large.devices("1 request/s", factor=0)

@@ -18,6 +18,7 @@ from calc.catalog.asking import understood
 from calc.catalog.hardware import Accelerator
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer
+from calc.core.arguments import number
 from calc.core.errors import InputError, marked
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
@@ -85,13 +86,14 @@ class BreakEven(Answer):
     def devices(self, load: QuantityLike, factor: float = 1.0) -> int:
         """Return the fewest devices whose copies together take a load, if each takes `factor` times
         what is expected."""
-        wanted = quantity(load).m_as("request/s")
+        wanted = number("load", quantity(load).m_as("request/s"))
+        factor = number("factor", factor, above=0.0)
         taken = [0.0]  # by none, by one device, by two
         while taken[-1] < wanted:
             count = len(taken)
             fit = (pool for pool in self.pools if pool.size <= count)
             most = (taken[count - pool.size] + factor * float(pool.most) for pool in fit)
-            taken.append(max(taken[-1], *most))
+            taken.append(max((taken[-1], *most)))
         return len(taken) - 1
 
     def _price(self, pool: Pool) -> Quantity:
