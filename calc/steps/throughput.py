@@ -511,9 +511,11 @@ class _Asked:
         yield Kernel("residuals and norms", "memory", 2 * layers, traffic=4 * width * vector)
         yield Kernel("activation", "memory", layers, traffic=2 * hidden * vector)
 
-    def convolution(self, name: str, places: float, inputs: float, outputs: float) -> Kernel:
-        """A convolution of nine places: a product whose rows are its places, read once."""
-        product = self.product(name, places, outputs, KERNEL * inputs)
+    def convolution(
+        self, name: str, places: float, inputs: float, outputs: float, spans: float = 1
+    ) -> Kernel:
+        """A convolution of nine places, of `spans` frames: a product of its places, read once."""
+        product = self.product(name, places, outputs, KERNEL * spans * inputs)
         return replace(product, traffic=places * (inputs + outputs) * TWO_BYTES)
 
     def layer(
@@ -748,10 +750,9 @@ def _of_tokens(
         _check_together(asked, model)
     made = _Made(asked, model, program, tokens)
     sent = model.inner * tokens * asked.batch / asked.together * TWO_BYTES
+    cross = isinstance(model, models.CrossDiffusion)
     return {
-        "launched": (_cross_pass if isinstance(model, models.CrossDiffusion) else _joint_pass)(
-            made
-        ),
+        "launched": (_cross_pass if cross else _joint_pass)(made),
         "vectors": tuple(_vectors(made)),
         "of_program": _heads_normalised(made) * quantity(program.head_row, "s"),
         "exchanged": 4 * model.blocks * sent if asked.together > 1 else NO_BYTES,
@@ -942,8 +943,7 @@ def _around(
         count *= kept if frames is None else min(frames, (kept - 1) * 2**stage + 1)
         for index in range(2 * blocks):
             into = before if index == 0 else out
-            product = asked.convolution("decoder of pixels", count, spans * into, out)
-            yield replace(product, traffic=count * (into + out) * TWO_BYTES)
+            yield asked.convolution("decoder of pixels", count, into, out, spans)
         before = out
 
 

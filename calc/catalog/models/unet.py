@@ -93,11 +93,8 @@ class UNet(Diffusion):
         yield Layer("residual", last, channels, channels)
         for stage in reversed(range(len(self.stages))):
             for _ in range(self.residual_blocks + 1):
-                outputs, depth, again = (
-                    self.width * self.stages[stage],
-                    self.depths[stage],
-                    made.pop(),
-                )
+                outputs, again = self.width * self.stages[stage], made.pop()
+                depth = self.depths[stage]
                 yield from self._block(stage, channels + again, outputs, depth, again)
                 channels = outputs
             if stage:
