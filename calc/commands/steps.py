@@ -10,7 +10,8 @@ from calc.commands.options import add_options, chosen, numbers, whole
 from calc.core.names import spellings, squeezed
 from calc.steps import communication, curves, products, throughput
 
-OPERATIONS = spellings(dict.fromkeys(curves.OPERATIONS, ()))  # allreduce is all_reduce
+WORDS = {"send": ("send_recv", "send_receive", "point_to_point", "p2p")}
+OPERATIONS = spellings({name: WORDS.get(name, ()) for name in curves.OPERATIONS})  # as allreduce
 DEVICE = "a machine or a device that `calc list` prints, or a .toml"
 
 
@@ -45,7 +46,9 @@ def _attention(options: argparse.Namespace) -> products.Attention:
 def add_collective(parser: argparse.ArgumentParser) -> None:
     named = ", ".join(name.replace("_", "-") for name in curves.OPERATIONS)
     parser.add_argument("operation", help=f"one of {named}")
-    parser.add_argument("size", help='of the whole array, "16 MB"; of an all-to-all, of a device')
+    parser.add_argument(
+        "size", help='of the whole array, "16 MB"; of an all-to-all or a send, of a device'
+    )
     parser.add_argument("device", help=DEVICE)
     parser.add_argument("--devices", type=whole, help="those of the machine where it is left out")
     add_options(parser, communication.time)

@@ -20,6 +20,7 @@ OPERATIONS = {
     "all_gather": "all_gather",
     "reduce_scatter": "reduce_scatter",
     "alltoall": "all_to_all",
+    "sendrecv": "send",
 }
 GIGABYTE = 1e9
 

@@ -29,7 +29,7 @@ from calc.core.elementwise import ceiling, largest, of_each, smallest, where
 from calc.core.errors import InputError, abbreviated
 from calc.core.report import Answer, Table, values
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.laws import collectives
+from calc.laws import collectives, links
 from calc.laws.experts import experts_used
 from calc.steps import curves, measured
 from calc.steps.curves import Curve
@@ -232,8 +232,9 @@ def time(
 ) -> CollectiveTime:
     """Time of a collective of so many devices on a machine: its bound, and what is expected.
 
-    A size is that of the whole array, of an all-to-all what one device holds. Devices take up as
-    few domains as hold them, and as many of each.
+    A size is that of the whole array, of an all-to-all what one device holds. In a send all devices
+    form pairs or a ring, and each hands one message to one other: a neighbour or, across domains,
+    its like in another. Devices take up as few domains as hold them, and as many of each.
 
     Within a domain the start-up is that of the measured number of devices, mostly eight. Two or
     four start sooner, and engines that serve models sum arrays below about a megabyte by kernels
@@ -296,7 +297,9 @@ def _expected(
             alone = max(least, sums.time(size))
             return alone, alone, (sums,)
     if machine.fabric == "torus" and devices <= machine.domain:
-        with_hops = least + _hops(operation, devices, machine) * HOP
+        # A message to a neighbour takes the link there, which is fewer than all that the bound has.
+        moved = size / _link(machine).m_as("byte/s") if operation == "send" else least
+        with_hops = moved + _hops(operation, devices, machine) * HOP
         return with_hops, with_hops, ()
     predicted = curves.predicted(operation, size, devices, machine)
     times = [time for time, _ in predicted]
@@ -311,6 +314,8 @@ HOP = constants.latency_ici_hop.m_as("s")
 
 def _hops(operation: str, devices: int, machine: Machine) -> int:
     """Links one after the other along the axes of a torus, twice as many where sums come back."""
+    if operation == "send":
+        return 1
     ways = 2 if machine.wraparound else 1
     farthest = sum(max(1, side // ways) for side in _slice(devices, machine) if side > 1)
     return (2 if operation == "all_reduce" else 1) * farthest
@@ -454,6 +459,8 @@ def _lower(operation: str, size: Quantity, devices: int, machine: Machine) -> Bo
             f" {machine.domain} at most; give a multiple of {fewest}"
         )
     inside, ports = devices // domains, machine.ports
+    if operation == "send":
+        return links.transfer_time(size, min(machine.bandwidth, ports)), "a port of each device"
     inner, algorithm = quantity("0 s"), "rings across"
     if inside > 1:
         share = size / domains if operation == "all_to_all" else size
@@ -471,6 +478,8 @@ def _in_domain(operation: str, size: Quantity, devices: int, machine: Machine) -
         bandwidth *= (devices - 1) / (machine.domain - 1)
     if operation == "all_reduce" and machine.sums_in_switch:
         return collectives.in_switch_all_reduce(size, devices, bandwidth), "sums in the switch"
+    if operation == "send":
+        return links.transfer_time(size, bandwidth), "pairs"
     name = {"all_to_all": "pairs", "broadcast": "chain"}.get(operation, "ring")
     return _RINGS[operation](size, devices, bandwidth), name
 
@@ -480,17 +489,24 @@ def _on_torus(operation: str, size: Quantity, devices: int, machine: Machine) ->
     ways = 2 if machine.wraparound else 1
     sides = _slice(devices, machine)
     used = [side for side in sides if side > 1]
-    link = machine.bandwidth / (2 * len(machine.sides))
+    link = _link(machine)
     name = " × ".join(map(str, sides))
     if operation == "broadcast":
         time = collectives.chain_broadcast(size, devices, ways * len(used) * link)
         return time, f"all links of {name}"
+    if operation == "send":
+        return links.transfer_time(size, ways * len(used) * link), f"all links of {name}"
     if operation == "all_to_all":
         time = collectives.torus_all_to_all(size, max(used), link * ways / 2)
         return time, f"along the axes of {name}"
     passes = 2 if operation == "all_reduce" else 1
     gathered = collectives.torus_all_gather(size, devices, ways * len(used), link)
     return passes * gathered, f"along the axes of {name}"
+
+
+def _link(machine: Machine) -> Quantity:
+    """The bandwidth of one link of a torus, each way."""
+    return machine.bandwidth / (2 * len(machine.sides))
 
 
 @lru_cache(maxsize=2**10)

@@ -42,7 +42,8 @@ COLUMNS = (
     *("curve", "machine", "operation", "devices", "nodes", "span", "size_bytes", "time_seconds"),
     *("bus_bandwidth", "software", "source"),
 )
-OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast")
+OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "send")
+PAIRS = "in pairs"
 SPANS = {"domain": "in the domain", "across": "across the domains"}
 SIZES = 4  # that make a curve
 FLAT = 1.2  # growth of the time by the first step of a curve that is flat there
@@ -180,7 +181,7 @@ def traffic(operation: str, devices: int) -> float:
     >>> traffic("all_reduce", 8), traffic("all_to_all", 8)
     (1.75, 0.875)
     """
-    if operation == "broadcast":
+    if operation in ("broadcast", "send"):
         return 1.0
     return (2 if operation == "all_reduce" else 1) * (devices - 1) / devices
 
@@ -514,7 +515,7 @@ def _share_network(one: Machine, other: Machine) -> bool:
 
 def _rounds(operation: str, devices: int, machine: Machine) -> float:
     """Messages one after the other: one in a domain, else along a ring of hosts, or a tree."""
-    if devices <= machine.domain:
+    if devices <= machine.domain or operation == "send":
         return 1.0
     hosts = hosts_of(devices, machine)
     return 1 + math.log2(hosts) if operation in ("all_reduce", "broadcast") else float(hosts)
@@ -576,20 +577,23 @@ def _summed_in_switch(curve: Curve) -> bool:
 def published(operation: str, devices: int, machine: Machine) -> float:
     """The bandwidth of a device, in byte/s, that a ring through the domains has at most.
 
-    In a mesh the links to those devices carry it that take part. Across domains each one's ports
-    work side by side; of an all-to-all only what leaves a domain crosses them.
+    In a mesh the links to those devices carry it that take part, and the one to its receiver what a
+    device sends. Across domains each one's ports work side by side; of an all-to-all only what
+    leaves a domain crosses them, and what devices send to their like in another each its own.
 
     >>> published("all_reduce", 8, machines.get("dgx-h100"))
     450000000000.0
     """
     bandwidth = float(machine.bandwidth.m_as("byte/s"))
     if devices <= machine.domain:
-        mesh = machine.fabric == "mesh"
-        return bandwidth * (devices - 1) / (machine.domain - 1) if mesh else bandwidth
+        links = (1 if operation == "send" else devices - 1) / (machine.domain - 1)
+        return bandwidth * links if machine.fabric == "mesh" else bandwidth
     inside = devices / domains_of(devices, machine)
     ports = float(machine.ports.m_as("byte/s"))
     if operation == "all_to_all":
         return min(bandwidth, ports * (devices - 1) / (devices - inside))
+    if operation == "send":
+        return min(bandwidth, ports)
     return min(bandwidth, ports * inside)
 
 
@@ -726,8 +730,13 @@ def shares(curve: Curve) -> list[tuple[float, float]]:
 
 
 def _kind(operation: str) -> str:
-    """Gathers, scatters and broadcasts go along rings, sums along trees too, and pairs exchange."""
-    return operation if operation in ("all_reduce", "all_to_all") else "along a ring"
+    """Gathers, scatters and broadcasts go along rings, sums along trees too, and pairs exchange.
+
+    A library's all-to-all is a send from each to each.
+    """
+    if operation in ("all_to_all", "send"):
+        return PAIRS
+    return operation if operation == "all_reduce" else "along a ring"
 
 
 def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> tuple[float, ...]:
@@ -740,7 +749,7 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
     """
     other, theirs = curve.machine != machine.key, curve.place
     kinds = {_kind(curve.operation), _kind(operation)}
-    own_halves = curve.operation == "all_reduce" and not other and "all_to_all" not in kinds
+    own_halves = curve.operation == "all_reduce" and not other and PAIRS not in kinds
     unlike = len(kinds) > 1 and not own_halves
     ratios: list[Quantity | float]
     if devices > machine.domain:
@@ -758,7 +767,7 @@ def _distance(curve: Curve, operation: str, devices: int, machine: Machine) -> t
     long_alone = other and not curve.reaches(COMPARED_FROM)
     fewer = abs(math.log(curve.devices / devices)) if devices <= machine.domain else 0.0
     last = long_alone, fewer
-    return "all_to_all" in kinds and unlike, unlike, other, unequal, renamed, apart, *last
+    return PAIRS in kinds and unlike, unlike, other, unequal, renamed, apart, *last
 
 
 def error(curve: Curve, predicted: Fit) -> float:

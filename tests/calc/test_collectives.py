@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from calc import InputError, Quantity, collectives, communication, curves, links, quantity
+from calc import (
+    InputError,
+    Quantity,
+    collectives,
+    communication,
+    curves,
+    links,
+    machines,
+    published,
+    quantity,
+)
+from tests.calc.command import Command
 
 COUNTS = range(1, 18)
 CHUNK = 40.0  # bytes
@@ -344,6 +355,38 @@ def test_what_is_expected_lies_within_the_bounds(machine: str, devices: int) -> 
             assert f"{operation} " in collective.missing
         else:
             assert collective.lower <= collective.expected <= collective.upper
+
+
+def test_a_send_takes_what_was_published_of_it() -> None:
+    """Sends of B200s, in a server and in the better of two ways between two of them."""
+    rows = {row.id: row for row in published.rows("collective")}
+    for name, devices, size, error in (
+        ("vultr-b200-peak-sendrecv-8", 8, "16 GiB", 0.02),
+        ("vultr-b200-peak-sendrecv_v2-16", 16, "4 GiB", 0.3),
+    ):
+        found = communication.time("send", size, devices, "dgx-b200")
+        measured = quantity(size) / quantity(rows[name].measured["peak_busbw"], "GB/s")
+        assert found.around is not None
+        assert found.around.low <= measured <= found.around.high
+        assert float((measured / found.expected).m_as("")) == pytest.approx(1, abs=error)
+
+
+def test_a_send_takes_one_link_or_one_port() -> None:
+    """It is sent once: over all links of a switch, the one link of a mesh, or the device's port."""
+    h100, mesh, torus = (machines.get(name) for name in ("dgx-h100", "mi300x-8", "tpu-v5e"))
+    for machine, devices, rate in ((h100, 8, h100.bandwidth), (h100, 16, h100.ports)):
+        found = communication.time("send", "1 GB", devices, machine)
+        assert found.lower.m_as("s") == pytest.approx((quantity("1 GB") / rate).m_as("s"))
+    for machine, several in ((mesh, mesh.domain - 1), (torus, 2 * len(torus.sides))):
+        found = communication.time("send", "1 GB", machine.domain, machine)
+        assert found.expected is not None
+        one_link = (quantity("1 GB") * several / machine.bandwidth).m_as("s")
+        assert one_link <= found.expected.m_as("s") <= 2 * one_link
+
+
+@pytest.mark.parametrize("word", ["send", "send-recv", "sendrecv", "p2p", "point-to-point"])
+def test_people_call_a_send_by_several_words(command: Command, word: str) -> None:
+    assert command.prints(f"collective {word} 1GB h100").startswith("send of 1 GB over 8 devices")
 
 
 def test_one_device_of_a_machine_sends_nothing() -> None:
