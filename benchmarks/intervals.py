@@ -8,8 +8,8 @@ how many rows there are that makes them hold for one row more (split conformal).
 are alike, and say little of a source that nobody saw: rows of the next wider class count beside
 them, for each source that is missing as much as half a source. What was filled in is known no
 better than what was measured: its interval includes that of the same rows measured. Closed loops
-that no server without reuse can have run, since the best kernels would not reach it, are in no
-class, whatever their error. Nothing is fitted.
+that no server without reuse can have run, since the best kernels would not reach it, and all others
+of such a server are in no class, whatever their error. Nothing is fitted.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
+from itertools import filterfalse
 from statistics import mean, median
 
 from calc import published
@@ -65,7 +66,7 @@ class Residual:
 
 def residuals() -> list[Residual]:
     """Return a residual of every row of training and serving that has an expectation."""
-    loops = filter(closed_loops.is_reachable, closed_loops.rows())
+    loops = filterfalse(closed_loops.finds_prompts, closed_loops.rows())
     rows = [*published.rows("training"), *published.rows("serving"), *loops]
     residual_rows = []
     for comparison in published.compare(rows):
@@ -82,7 +83,7 @@ def residuals_under_load() -> list[Residual]:
     """Return residuals of the first and later tokens of every closed loop that is simulated."""
     residual_rows = []
     together = (row for row in closed_loops.rows() if row["mode"] == "agg")
-    for row in filter(closed_loops.is_reachable, together):
+    for row in filterfalse(closed_loops.finds_prompts, together):
         met = under_load.closed_loop(row)
         if met.job is None:
             continue
@@ -125,7 +126,7 @@ def residuals_of_drafts() -> list[Residual]:
 
 def _source(row: published.Row) -> str:
     """The publication; of closed loops, each campaign of measurements is one."""
-    return row.id[:10] if row.group == "closed_loop" else row.source
+    return row.id[: closed_loops.CAMPAIGN] if row.group == "closed_loop" else row.source
 
 
 def made(residual_rows: Iterable[Residual]) -> dict[Class, Interval]:

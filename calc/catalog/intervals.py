@@ -9,9 +9,9 @@ class has fewer than twenty rows or one source alone, the next wider one counts,
 of fewer than five sources the rows of the next wider one have half a source's weight for each that
 is missing; an interval of what was filled in includes that of the same class measured. A source
 counts as 25 rows at most, since rows of one source are alike, and a reader's own server is no row
-of it. A loop that the best kernels could not run is in no class. `python -m benchmarks.intervals`
-writes the file, and prints how many rows lie inside that were kept back, by thirds and by whole
-sources.
+of it. Loops of a server that the best kernels could not be are in no class. `python -m
+benchmarks.intervals` writes the file, and prints how many rows lie inside that were kept back, by
+thirds and by whole sources.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ SOURCE_ELSEWHERE = "inferencex-app"
 OF_INFERENCEX = {(1024, 1024), (1024, 8192), (8192, 1024)}  # its lengths
 DOMAIN = 8
 GROUP = "closed_loop"
+CAMPAIGN = 10  # letters of a name, which say in which campaign of measurements a row was taken
 DTYPES = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "bf16": "bf16", "int4": "bf16"}
 ONE = (  # what lines of one measurement have in common
     *("machine", "model", "format", "software", "version", "day", "mode"),
@@ -220,6 +221,34 @@ def is_reachable(row: Row) -> bool:
     memory = machine.memory_reached / device.memory_bandwidth
     least = max(parts["compute"] / products.m_as(""), parts["memory"] / memory.m_as(""))
     return bool(least <= REACHABLE * cycle)
+
+
+SERVER = (  # what loops of one server have in common
+    *("machine", "model", "format", "software", "mode", "tensor", "data", "experts"),
+    *("readers_tensor", "readers_data", "readers_experts"),
+)
+
+
+def finds_prompts(row: Row) -> bool:
+    """Return whether a row's server is taken to find prompts in a cache, whatever its error.
+
+    Reuse is of a server and of the prompts that its clients draw: a server of one campaign of which
+    one loop is out of reach without it has it in its other loops too, where it shows less.
+
+    >>> [row] = [row for row in rows() if row.id.endswith("vllm_agg_8000x100_c16_tp1_epnone_12")]
+    >>> is_reachable(row), finds_prompts(row)
+    (True, True)
+    """
+    return _server(row) in _servers_with_reuse()
+
+
+@cache
+def _servers_with_reuse() -> frozenset[tuple[object, ...]]:
+    return frozenset(_server(row) for row in rows() if not is_reachable(row))
+
+
+def _server(row: Row) -> tuple[object, ...]:
+    return (row.id[:CAMPAIGN], *(row[name] for name in SERVER))
 
 
 def _running(row: Row, job: Job) -> Tokens:

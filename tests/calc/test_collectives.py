@@ -372,7 +372,7 @@ def test_a_send_takes_what_was_published_of_it() -> None:
 
 
 def test_a_send_takes_one_link_or_one_port() -> None:
-    """It is sent once: over all links of a switch, the one link of a mesh, or the device's port."""
+    """A switch gives it all links, a mesh and a torus one, and a network the device's port."""
     h100, mesh, torus = (machines.get(name) for name in ("dgx-h100", "mi300x-8", "tpu-v5e"))
     for machine, devices, rate in ((h100, 8, h100.bandwidth), (h100, 16, h100.ports)):
         found = communication.time("send", "1 GB", devices, machine)

@@ -171,3 +171,16 @@ def test_what_no_server_reaches_is_in_no_interval() -> None:
     assert 5 <= len(marked) <= 20
     errors = [closed_loops.predict(row).error for row in marked[:3]]
     assert all(error is not None for error in errors)
+
+
+def test_all_loops_of_a_server_that_finds_prompts_are_in_no_interval() -> None:
+    """Reuse is a server's: four loops of two servers of Llama 3.1 8B show less of it than six."""
+    loops = [row for row in closed_loops.rows() if row["model"] == "llama-3-1-8b"]
+    found = [row for row in loops if closed_loops.finds_prompts(row)]
+    assert {(row["software"], row["tensor"]) for row in found} == {
+        ("vllm 0.12.0", 1),
+        ("vllm 0.12.0", 2),
+    }
+    assert len(found) == 10
+    assert sum(map(closed_loops.is_reachable, found)) == 4
+    assert {row["machine"] for row in found} == {"dgx-h200"}
