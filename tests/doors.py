@@ -659,7 +659,10 @@ def differences(answers: Mapping[str, Answer | str]) -> list[str]:
 # ---- Drawn questions
 
 
-KINDS = ("dense", "experts", "window", "latent", "sparse", "linear", "state", "quantised")
+KINDS = (
+    *("dense", "experts", "window", "latent", "sparse", "linear", "state", "convolution"),
+    "quantised",
+)
 PLACES: dict[str, tuple[str, ...]] = {
     "NVIDIA of a data centre": (
         *("dgx-h100", "dgx-h200", "dgx-b200", "hgx-b300", "dgx-a100", "gb200-nvl72", "gh200-1"),

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from calc import formats
 from calc.catalog import models
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import COMPRESSED, INDEXED, LATENTS, Heads, Matrix
+from calc.catalog.models.architecture import COMPRESSED, INDEXED, LATENTS, RECURRENT, Heads, Matrix
 from calc.core.arguments import one_of
 from calc.core.arrays import Number
 from calc.core.elementwise import largest, maximum, minimum
@@ -630,9 +630,10 @@ def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
     Equation: M = l · (h · d_k · d_v · s + n · (k − 1) · s_conv)
 
     By `calc.attention.state_memory` and `convolution_memory`, in layers of linear attention and
-    state spaces; zero in a model without them. SGLang keeps FP32, and so does vLLM where a model's
-    configuration asks for it (`mamba_ssm_dtype`) or `--mamba-ssm-cache-dtype` does; else vLLM keeps
-    states in the model's own 16 bits, as `calc.device_memory` counts them.
+    state spaces, and in those of a short convolution alone; zero in a model without them. SGLang
+    keeps FP32, and so does vLLM where a model's configuration asks for it (`mamba_ssm_dtype`) or
+    `--mamba-ssm-cache-dtype` does; else vLLM keeps states in the model's own 16 bits, as
+    `calc.device_memory` counts them.
 
     Source: dao2024mamba2
 
@@ -647,10 +648,12 @@ def state_memory(model: Transformer | str) -> Annotated[Quantity, "byte"]:
     """
     model = _check(model)
     memory = quantity("0 byte")
-    for kind, layers, heads, keys, values in _recurrences(model):
+    for _, layers, heads, keys, values in _recurrences(model):
         memory = memory + attention.state_memory(layers, heads, keys, values)
-        channels, kernel = model.convolved(kind), (model.convolution or 0)
-        memory = memory + attention.convolution_memory(layers, channels, kernel)
+    for kind in RECURRENT:
+        if layers := model.layers_with(kind):
+            channels, kernel = model.convolved(kind), (model.convolution or 0)
+            memory = memory + attention.convolution_memory(layers, channels, kernel)
     return memory
 
 

@@ -19,7 +19,7 @@ from calc.catalog import engines
 from calc.catalog.engines import Engine
 from calc.catalog.hardware import Accelerator
 from calc.catalog.models import Transformer
-from calc.catalog.models.architecture import CACHING, INDEXED, LATENTS, RECURRENT, Matrix
+from calc.catalog.models.architecture import CACHING, INDEXED, LATENTS, RECURRENT, STATES, Matrix
 from calc.catalog.models.checkpoint_formats import RECURRENCES
 from calc.catalog.models.weights import Weights
 from calc.core.arrays import Number
@@ -367,6 +367,8 @@ class Start:
         model = self.model
         each = model.state_bytes or TWO_BYTES
         inputs = model.convolved(kind) * ((model.convolution or 0) - 1) * TWO_BYTES
+        if kind not in STATES:
+            return float(inputs)
         if kind == "linear":
             widths = (model.linear_key_width or 0) * (model.linear_value_width or 0)
             return float(each * (model.linear_value_heads or 0) * widths + inputs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from calc.catalog import engines
-from calc.catalog.models.architecture import RECURRENT
+from calc.catalog.models.architecture import RECURRENT, STATES
 from calc.core.arrays import Number
 from calc.core.elementwise import floor
 from calc.core.report import Answer, Table, values
@@ -437,7 +437,7 @@ def caveats(start: Start) -> Iterator[str]:
             "Without a switch between devices, buffers of links are taken to be as in a version"
             " that had none for sums through one; no complete log of such devices was read."
         )
-    if start.model.layers_with(*RECURRENT) and start.model.state_bytes is None:
+    if start.model.layers_with(*STATES) and start.model.state_bytes is None:
         yield (
             "States are taken to be in 16 bits, as they are where a configuration does not ask"
             " for FP32, which doubles them."

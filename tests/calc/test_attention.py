@@ -69,15 +69,17 @@ def test_a_selection_reads_its_best_and_every_index() -> None:
 
 def test_states_do_not_grow() -> None:
     """Sizes are counted by hand: Qwen3-Next, 36 layers of 32 matrices, 128 × 128 in FP32, and 8 192
-    channels that keep three inputs; Nemotron-H 8B, 24 layers of 128 · 64 · 128, 10 240 channels.
+    channels that keep three inputs; Nemotron-H 8B, 24 layers of 128 · 64 · 128, 10 240 channels;
+    LFM2, which has channels alone.
     """
-    for name, matrices, channels in (
-        ("qwen-3-next-80b-a3b", 36 * 32 * 128 * 128, 36 * 8192),
-        ("nemotron-h-8b", 24 * 128 * 64 * 128, 24 * (8192 + 2 * 8 * 128)),
-        ("jamba-v0-1", 28 * 8192 * 16, 28 * 8192),
+    for name, matrices, channels, inputs in (
+        ("qwen-3-next-80b-a3b", 36 * 32 * 128 * 128, 36 * 8192, 3),
+        ("nemotron-h-8b", 24 * 128 * 64 * 128, 24 * (8192 + 2 * 8 * 128), 3),
+        ("jamba-v0-1", 28 * 8192 * 16, 28 * 8192, 3),
+        ("lfm2-1-2b", 0, 10 * 2048, 2),
     ):
         model = models.get(name)
-        expected = 4 * matrices + 2 * 3 * channels
+        expected = 4 * matrices + 2 * inputs * channels
         assert transformer.state_memory(model).m_as("byte") == expected
         caches = transformer.kv_cache(model, [0, 1000, 2000]).m_as("byte")
         assert caches[0] == expected

@@ -369,6 +369,12 @@ ADDED: dict[str, tuple[dict[str, Any], float, float]] = {  # in billions, and ho
         7.615616512,
         0,
     ),
+    "deepseek v4 by its own programs": (
+        RELEASED["deepseek-v4-flash"] | {"model_type": "deepseek_ref"},
+        284.33,
+        0.01,
+    ),
+    "mimo v2.5": (RELEASED["mimo-v2-flash"] | {"model_type": "mimo_v2"}, 309, 0.5),
     # 7.83 as its page counts it, with the layer and the matrix of its module for further tokens
     "mimo": (
         config("mimo", "36 4096 32 8 11008 151680 32768", head_dim=128, attention_bias=True),
@@ -438,16 +444,20 @@ def test_an_empty_list_of_positions_is_the_default(
 def test_a_family_that_is_known_and_not_counted_says_why(
     read: Callable[[Any], models.Transformer],
 ) -> None:
-    with pytest.raises(InputError, match="got 'deepseek_ref', and it is DeepSeek-V4's own") as no:
-        read(config("deepseek_ref", "43 4096 64 1 2048 129280 1048576"))
-    assert (no.value.argument, no.value.given) == ("model_type", "deepseek_ref")
+    with pytest.raises(InputError, match="got 'falcon_h1', and each of its layers has att") as no:
+        read(config("falcon_h1", "44 3072 12 2 12288 130049 262144"))
+    assert (no.value.argument, no.value.given) == ("model_type", "falcon_h1")
 
 
 def test_a_config_of_each_family_is_held() -> None:
     """All families are held but gemma and GPT-2, which are counted ones, and other names."""
-    held = {config["model_type"] for config in RELEASED.values()}
+    inner = (
+        each.get("thinker_config", each).get("text_config", each) for each in RELEASED.values()
+    )
+    held = {each.get("model_type") for each in inner}
+    held |= {config["model_type"] for config in RELEASED.values()}
     held |= {configuration["model_type"] for configuration, *_ in ADDED.values()}
-    others = {"llama4_text", "qwen2_5_vl_text", "minimax_m3_vl", "nemotron-nas"}
+    others = {"qwen2_5_vl_text", "minimax_m3_vl", "nemotron-nas"}
     assert {*known()["families"]} - held == {"gemma", "gpt2"} | others
 
 
@@ -494,6 +504,20 @@ QUANTIZED: tuple[tuple[dict[str, Any], float, str], ...] = (  # bits that 16 are
         {"quant_method": "fp8", "weight_block_size": [128, 128]},
         32 * (ATTENTION + NETWORK) * (8 - 32 / 128**2),
         "fp8",
+    ),
+    (  # networks that ModelOpt has converted of a checkpoint in FP8, as in DeepSeek-V4
+        {
+            "quant_method": "fp8",
+            "weight_block_size": [128, 128],
+            "quant_algo": "MIXED_PRECISION",
+            "ignore": ["*.attn.*", "head"],
+            "quantized_layers": {
+                f"layers.{layer}.ffn": {"quant_algo": "NVFP4", "group_size": 16}
+                for layer in range(32)
+            },
+        },
+        32 * (ATTENTION * (8 - 32 / 128**2) + NETWORK * (16 - 4.5)),
+        "fp4",
     ),
     (
         {
@@ -685,6 +709,7 @@ def test_modules_that_are_not_counted_are_noted(read: Callable[[Any], models.Tra
         ),
         ({}, "has no quant_method"),
         ({"quant_method": "fp8", "odd": 3}, r"has odd, which is not read, and may change"),
+        ({"quant_method": "fp8", "ignore": ["a"]}, "ignore is read beside quantized_layers alone"),
         ({"quant_method": "gptq"}, r"\(gptq\) cannot be read: it has no bits"),
         (
             {"quant_method": "gptq", "bits": 4, "dynamic": {"-:(": {}}},
@@ -859,6 +884,16 @@ MIXTRAL = CONFIGS["mixtral 8x7B"][0]
             r"layer_types must list full_attention or sliding_attention for each of its 2 layers",
         ),
         (LLAMA | {"sliding_window": "wide"}, "sliding_window must be a whole number above 0"),
+        (
+            {k: v for k, v in RELEASED["lfm2-1-2b"].items() if k != "full_attn_idxs"},
+            "a configuration of lfm2 must have layer_types or full_attn_idxs$",
+        ),
+        (
+            RELEASED["lfm2-1-2b"] | {"block_ffn_dim_multiplier": "two"},
+            "block_ffn_dim_multiplier must be a number above 0; got 'two'",
+        ),
+        (RELEASED["lfm2-1-2b"] | {"conv_bias": True}, "conv_bias is read where it is false"),
+        (RELEASED["qwen-3-omni-30b-a3b"] | {"thinker_config": 3}, "thinker_config must be an obj"),
         (LLAMA | {"model_type": ["llama"]}, "model_type must be one of gpt2, llama"),
     ],
 )

@@ -46,6 +46,7 @@ ATTENTIONS = {  # kinds of attention, and the numbers that a model with a layer 
         "convolution",
     ),
     "state": ("state_heads", "state_head_width", "state_width", "state_groups", "convolution"),
+    "convolution": ("convolution",),
     NONE: (),
 }
 LAYER_VECTORS = ("vectors of layers", "gate of a layer's vector", "vector of a layer")
@@ -58,7 +59,8 @@ INDEXED = ("sparse", "blocks", "compressed-sparse")
 """Kinds that keep keys by which they select what they attend to."""
 CACHING = ("full", "window", "blocks", *LATENTS, *COMPRESSED)
 """Kinds that keep something of each token."""
-RECURRENT = ("linear", "state")  # kinds that keep a state in place of the tokens
+STATES = ("linear", "state")  # kinds that keep a matrix a head in place of the tokens
+RECURRENT = (*STATES, "convolution")  # and those that keep the inputs of a convolution alone
 FEED_FORWARDS = {
     "dense": ("feed_forward_width",),
     "experts": ("experts", "active_experts", "expert_width"),
@@ -76,8 +78,8 @@ OPTIONAL = {  # numbers that only some layers of a kind have
     "window_kv_heads": ("window",),
     "window_head_width": ("window",),
     "time_step_rank": ("state",),
-    "chunk": RECURRENT,
-    "state_bytes": RECURRENT,
+    "chunk": STATES,
+    "state_bytes": STATES,
     "decay_rank": ("linear",),
     "gate_rank": ("linear",),
 }
@@ -635,6 +637,7 @@ class Transformer(Entry):
             + many * (self.heavy_compression or 0) * self.head_width
             + self.layers_with("linear") * linear
             + self.layers_with("state") * (self.convolved("state") * (kernel + 1) + decays)
+            + self.layers_with("convolution") * self.convolved("convolution") * kernel
         )
 
     @property
@@ -648,7 +651,9 @@ class Transformer(Entry):
         return (self.state_heads or 0) * (self.state_head_width or 0)
 
     def convolved(self, kind: str) -> int:
-        """Channels of the short convolution of a layer of this kind, "linear" or "state"."""
+        """Channels of the short convolution of a layer of a kind of `RECURRENT`."""
+        if kind == "convolution":
+            return self.width
         if kind == "linear":
             keys = (self.linear_key_heads or 0) * (self.linear_key_width or 0)
             return 2 * keys + (self.linear_value_heads or 0) * (self.linear_value_width or 0)
@@ -663,6 +668,7 @@ class Transformer(Entry):
             *self._of_vectors(),
             *self._linear(),
             *self._state(),
+            *self._convolution(),
         ]
 
     def _of_heads(self) -> list[Matrix]:
@@ -814,6 +820,16 @@ class Transformer(Entry):
             Matrix("attention", "state selection", inner, chosen, layers),
             Matrix("attention", "time step", rank, inner, layers, bias=True),
             out,
+        ]
+
+    def _convolution(self) -> list[Matrix]:
+        """Layers whose short convolution is all: a gate before it, one after it, and its input."""
+        if (layers := self.layers_with("convolution")) == 0:
+            return []
+        width, channels = self.width, self.convolved("convolution")
+        return [
+            Matrix("attention", "convolution input", width, 3 * channels, layers),
+            Matrix("attention", "convolution output", channels, width, layers),
         ]
 
     def _feed_forward(self) -> list[Matrix]:

@@ -13,6 +13,7 @@ from calc.core.files import parse_json, read_text
 from calc.core.records import DATA, read_toml
 
 NESTED = "text_config"  # of models that read images too
+SPOKEN = "thinker_config"  # of models that speak besides: the part that reads and writes text
 QUANTIZED = "quantization_config", "compression_config"
 APART = "hf_quant_config.json"
 """The file in which ModelOpt's older checkpoints say what is quantised."""
@@ -32,12 +33,13 @@ class Config:
         self.path = path
         self._values = _read(path) if values is None else values
         self._asked: set[str] = set()
-        text = self._values.get(NESTED)
-        if text is not None:
-            if not isinstance(text, dict):
-                raise self.error(f"{NESTED} must be an object; got {abbreviated(text)}")
-            outer = {name: value for name, value in self._values.items() if name != NESTED}
-            self._values = outer | text
+        for part in (SPOKEN, NESTED):
+            inner = self._values.get(part)
+            if inner is not None:
+                if not isinstance(inner, dict):
+                    raise self.error(f"{part} must be an object; got {abbreviated(inner)}")
+                outer = {name: value for name, value in self._values.items() if name != part}
+                self._values = outer | inner
 
     def error(
         self,
@@ -77,6 +79,13 @@ class Config:
                 f"{name} must be a whole number above {least - 1}{beyond}; got {abbreviated(count)}"
             )
         return count
+
+    def number(self, name: str) -> float:
+        """A number above 0, whole or not."""
+        number = self.get(name)
+        if type(number) not in (int, float) or not 0 < number <= MOST:
+            raise self.error(f"{name} must be a number above 0; got {abbreviated(number)}")
+        return float(number)
 
     def imply(self, name: str, value: Any) -> None:
         """A number that others tell, of a configuration that leaves it out."""

@@ -47,7 +47,8 @@ def model_of(config: Config, key: str) -> Transformer:
             given=family,
             allowed=tuple(families),
         )
-    tied = config.flag("tie_word_embeddings", family.startswith(("gemma", "gpt2")))
+    usual = config.flag("tie_word_embeddings", family.startswith(("gemma", "gpt2", "lfm2")))
+    tied = config.flag("tie_embedding", usual)
     numbers: Fields = {"output": "tied" if tied else "own", "biases": (), "notes": ()}
     if (encoder := vision.parameters(config)) is not None:
         numbers["vision"] = encoder
@@ -213,8 +214,11 @@ def _parts_of_blocks(config: Config, blocks: object, name: str) -> list[dict[str
 
 
 def _gemma3(config: Config, family: Fields) -> Fields:
-    every = config.count("sliding_window_pattern", 6)
-    return _dense(config, family | {"windows": ["window"] * (every - 1) + ["full"]})
+    every = config.count("sliding_window_pattern", config.get("_sliding_window_pattern", 6))
+    shape = _dense(config, family | {"windows": ["window"] * (every - 1) + ["full"]})
+    # One that looks both ways makes vectors of texts, and has no matrix of its output.
+    embeds = config.get("use_bidirectional_attention") is True
+    return shape | ({"output": "none"} if embeds else {})
 
 
 def _gemma4(config: Config, family: Fields) -> Fields:
@@ -495,6 +499,33 @@ def _jamba(config: Config, family: Fields) -> Fields:
     return shape
 
 
+def _lfm2(config: Config, family: Fields) -> Fields:
+    """Layers of a short convolution alone, and some of attention, by a list or by their places."""
+    shape = _counts(config, family)
+    kinds = config.kinds("layer_types", {"conv": "convolution", "full_attention": "full"})
+    places = config.get("full_attn_idxs")
+    if kinds is None:
+        if not isinstance(places, list):
+            raise config.error("a configuration of lfm2 must have layer_types or full_attn_idxs")
+        full = (layer in places for layer in range(shape["layers"]))
+        kinds = ["full" if each else "convolution" for each in full]
+    shape["attention"] = tuple(kinds)
+    if "experts" in shape:
+        first = config.count("num_dense_layers", least=0)
+        biased = config.flag("use_expert_bias", True)
+        routed = ("dense" if layer < first else "experts" for layer in range(shape["layers"]))
+        shape |= {"feed_forward": tuple(routed), "biases": ("router",) if biased else ()}
+        stated = config.count("intermediate_size")
+        return shape | ({"feed_forward_width": stated} if first else {})
+    width = config.count("block_ff_dim", config.get("intermediate_size"))
+    if config.flag("block_auto_adjust_ff_dim", True):
+        multiple, wider = config.count("block_multiple_of", 256), 1.0
+        if config.get("block_ffn_dim_multiplier") is not None:
+            wider = config.number("block_ffn_dim_multiplier")
+        width = math.ceil(int(wider * int(2 * width / 3)) / multiple) * multiple
+    return shape | {"feed_forward_width": width}
+
+
 def _modernbert(config: Config, family: Fields) -> Fields:
     shape = _counts(config, family)
     every = config.count("global_attn_every_n_layers", 3)
@@ -519,6 +550,8 @@ SHAPES: dict[str, Callable[[Config, Fields], Fields]] = {  # of families that ar
     "granitemoehybrid": _granite,
     "jamba": _jamba,
     "kimi_linear": _kimi_linear,
+    "lfm2": _lfm2,
+    "lfm2_moe": _lfm2,
     "llama": _llama,
     "llama4": _llama4,
     "mimo": _mimo,

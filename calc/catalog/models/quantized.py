@@ -29,12 +29,13 @@ from calc.catalog.models.release import Release
 from calc.core.errors import abbreviated, did_you_mean, marked
 
 PREFIXES = "model.", "model.language_model.", "language_model.model.", "backbone."
-ATTENTION, FEED_FORWARD = ("self_attn", "attention", "mixer"), ("mlp", "block_sparse_moe", "mixer")
+ATTENTION = "self_attn", "attention", "mixer", "attn", "conv"
+FEED_FORWARD = "mlp", "block_sparse_moe", "mixer", "ffn", "feed_forward"
 MODULES: Mapping[str, tuple[str, ...]] = {  # what transformers calls a matrix in its block
     "query": ("q_proj", "qkv_proj"),
     "key": ("k_proj", "qkv_proj"),
     "value": ("v_proj", "qkv_proj"),
-    "attention output": ("o_proj", "o_b_proj", "wo_b"),
+    "attention output": ("o_proj", "o_b_proj", "wo_b", "out_proj"),
     "query down": ("q_a_proj", "wq_a"),
     "query up": ("q_b_proj", "wq_b"),
     "key and value down": ("kv_a_proj_with_mqa",),
@@ -48,6 +49,8 @@ MODULES: Mapping[str, tuple[str, ...]] = {  # what transformers calls a matrix i
     "attention gate": ("g_proj",),
     "state input": ("in_proj",),
     "state output": ("out_proj",),
+    "convolution input": ("in_proj",),
+    "convolution output": ("out_proj",),
     "gate": ("gate_proj", "gate_up_proj", "w1"),
     "up": ("up_proj", "gate_up_proj", "w3"),
     "down": ("down_proj", "w2"),
@@ -210,13 +213,23 @@ def _checked(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 # --- methods ---
 
+OF_LAYERS = "quant_algo", "moe_quant_algo", "config_groups", "ignore", "group_size"
+"""What ModelOpt writes beside a list of layers that it has converted from a checkpoint in FP8."""
+
 
 def _fp8(settings: dict[str, Any]) -> Rules:
     form = "fp8-e5m2" if settings.get("fmt") == "e5m2" else "fp8"
     if block := settings.get("weight_block_size"):
         rows, columns = block
         form = "FP8 in blocks" if rows * columns == 128**2 else f"{8 + 32 / (rows * columns)} bit"
-    return _all_but(form, _skipped(settings), "fp8")
+    if (layers := settings.get("quantized_layers")) is None:
+        if odd := [name for name in OF_LAYERS if settings.get(name)]:
+            raise ValueError(f"{odd[0]} is read beside quantized_layers alone")
+        return _all_but(form, _skipped(settings), "fp8")
+    listed = {name: _algorithm(each) for name, each in layers.items()}  # as ModelOpt has them
+    products = {of_products for _, of_products in listed.values()}
+    rules = _mixed(form, _skipped(settings), {name: each for name, (each, _) in listed.items()})
+    return Rules(rules.form, products.pop() if len(products) == 1 else "fp8")
 
 
 def _fbgemm_fp8(settings: dict[str, Any]) -> Rules:
@@ -557,6 +570,8 @@ def _layers(model: Transformer, matrix: Matrix) -> list[int]:
         wanted, kinds = {*INDEXED}, attention
     elif name.startswith(("linear", "decay", "state", "time")):
         wanted, kinds = ({"state"} if name[0] in "st" else {"linear"}), attention
+    elif name.startswith("convolution"):
+        wanted, kinds = {"convolution"}, attention
     elif name.startswith("windowed"):
         wanted, kinds = {"window"}, attention
     else:
