@@ -15,6 +15,7 @@ import csv
 import io
 import json
 import math
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
@@ -292,7 +293,7 @@ class Answer(Reported):
         lines = self._above()
         left = LINES - len(lines) - len(tables) + 1
         others = FEWEST_ROWS * (len(tables) - 1)
-        first = min(FEWEST_OF_FIRST, len(tables[0].rows)) if tables else 0
+        first = min(FEWEST_OF_FIRST, len(tables[0].short(sys.maxsize))) if tables else 0
         below = self._below(left - others - first - 1)
         left -= len(below) + bool(below)
         for index, table in enumerate(tables):

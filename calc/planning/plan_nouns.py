@@ -207,6 +207,9 @@ class Training(Noun):
         lora or qlora, where adapters alone are trained, in FP32, beside frozen weights
     rank
         of these adapters, which all matrices of the layers get
+    context
+        the most tokens that the model reads, where that is not the published number, as of a run
+        that extends it
     """
 
     tokens: Annotated[QuantityLike, "token"]
@@ -216,6 +219,7 @@ class Training(Noun):
     recipe: str | None = None
     fine_tune: str | None = None
     rank: int = 16
+    context: Annotated[QuantityLike | None, "", AT_LEAST_ONE] = None
 
 
 @dataclass(frozen=True)

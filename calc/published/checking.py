@@ -23,6 +23,7 @@ from typing import Any
 
 from calc.catalog import software as programs
 from calc.catalog.hardware import Accelerator
+from calc.catalog.intervals import Around
 from calc.catalog.machines import Machine
 from calc.catalog.models.weights import unless_said
 from calc.catalog.software import UNKNOWN
@@ -42,9 +43,9 @@ from calc.published import (
     training_rows,
 )
 from calc.published.claims import FIGURES, PASTED, TIMES, Claim, is_file, load, pasted, read
-from calc.published.prediction import ROUNDING, Comparison
+from calc.published.prediction import ROUNDING
 from calc.published.reading import LARGEST, WORDS, Row, rows
-from calc.steps import device_memory
+from calc.steps import communication, device_memory
 from calc.steps.communication import least_time
 from calc.steps.curves import traffic
 from calc.steps.held_memory import Memory
@@ -66,7 +67,11 @@ OF_TRAINED = {"dtype_weights": SMALLEST, "parallelism": None}
 KERNELS = {"flops": "gemm", "bandwidth": "memory_bandwidth"}
 """The kind of published kernels that a figure of a device alone is like."""
 PLACED = {  # figures that an expectation has a range for, and what rows call them in their unit
-    "serving": {"output": ("output_tokens_per_s", 1.0), "user": ("decode_tokens_per_s", 1.0)},
+    "serving": {
+        "output": ("output_tokens_per_s", 1.0),
+        "user": ("decode_tokens_per_s", 1.0),
+        "input": ("prefill_tokens_per_s", 1.0),
+    },
     "training": {
         "mfu": ("mfu", 1.0),
         "flops": ("model_tflops_per_gpu", 1e12),
@@ -89,6 +94,8 @@ USUAL = {  # what explains such a place most often, by group and side
 }
 USUALLY = "What usually explains such a place"
 STATES = "What explains such a place"
+FILLED = 2.0**32
+"""Bytes of a message that fills links, as those that bus bandwidths are told of."""
 FAR = 0.5
 """The share of a bound below which messages are far from it, where no range is known."""
 UNSAID = {  # conditions that a claim should say, and what stands for them
@@ -193,25 +200,59 @@ class Check(Reported):
         """True where memory has a place for it, as far as is said."""
         return all(figure.name != "memory" for figure in self.held)
 
+    @property
+    def meant(self) -> Row:
+        """The claim with what it leaves out as that is most often."""
+        row = self.claim.row
+        return replace(row, conditions=row.conditions | self.taken)
+
     @cached_property
     def near(self) -> list[Near]:
         """The published rows that are most like it, the most alike first."""
-        return list(_nearest(self.claim.row, self.machine))
+        return list(_nearest(self.meant, self.machine))
+
+    @cached_property
+    def share(self) -> float | None:
+        """The share of the bound of what it means most often, which rows are compared with.
+
+        None where it may be the pace of one stream, or that of a full device.
+        """
+        if not self.taken or not self.possible:
+            return None if self.one_or_many else self.hardest.share
+        held = _bounds(replace(self.claim, row=self.meant))
+        return max(float(bound.share) for bound in held if bound.counts)
+
+    @property
+    def one_or_many(self) -> bool:
+        """True where one stream alone could write it, and nobody says how many do."""
+        figures = self.claim.figures
+        unsaid = "output" in figures and not self.meant["batch"]
+        return unsaid and figures["output"] <= self.alone
+
+    @cached_property
+    def alone(self) -> float:
+        """Tokens a second that one stream writes at most."""
+        row = self.claim.row
+        one = replace(row, conditions=row.conditions | {"batch": 1.0})
+        held = _serving(replace(self.claim, row=one), self.machine)
+        return float(next(figure.most for figure in held if figure.name == "output"))
 
     @property
     def percentile(self) -> float | None:
         """The share of these rows, in per cent, that are further from their bound."""
-        if len(self.near) < ROWS / 4 or not self.fits:
+        if len(self.near) < ROWS / 4 or not self.fits or self.share is None:
             return None
-        return 100 * sum(row.share < self.hardest.share for row in self.near) / len(self.near)
+        return 100 * sum(row.share < self.share for row in self.near) / len(self.near)
 
     @cached_property
-    def placed(self) -> tuple[Held, Comparison] | None:
-        """The first figure that is expected to lie in a range, and it beside that."""
+    def placed(self) -> tuple[Held, float, Around] | None:
+        """The first figure that is expected to lie in a range, in seconds, and that."""
         claim = self.claim
         if not self.possible or claim.drafts or claim.reuses or claim.offloads:
             return None
-        row = replace(claim.row, conditions=claim.row.conditions | self.taken)
+        row = self.meant
+        if row.group == "collective":
+            return self._among_messages(row)
         for held in self.held:
             name, unit = PLACED.get(row.group, {}).get(held.name, ("", 1.0))
             if held.name == "output" and row["batch"] == 1 and not row["output_len"]:
@@ -219,19 +260,36 @@ class Check(Reported):
             value = held.claimed / unit
             if held.name == "step" and row["seq_len"] and row["global_batch_seqs"]:
                 name, value = "tokens_per_s", row["seq_len"] * row["global_batch_seqs"] / value
+            if held.name == "input" and (row["output_len"] or not row["input_len"]):
+                continue  # prompts are read beside others' answers, or are of no length
             if name:
                 beside = predict(replace(row, measured={name: value}))
-                return (held, beside) if beside.around is not None else None
+                among = beside.around
+                return (held, beside.measured, among) if among is not None else None
         return None
+
+    def _among_messages(self, row: Row) -> tuple[Held, float, Around] | None:
+        """A collective of a size, in seconds, and the range of libraries' own."""
+        size = row.number("message_bytes")
+        if size is None or row["algorithm"] is not None:
+            return None
+        operation, devices = collective_rows.OPERATIONS[row["collective"]], conditions.devices(row)
+        among = communication.time(operation, quantity(size, "byte"), devices, self.machine).around
+        [held, *_] = self.held
+        sent = traffic(operation, devices) * size
+        seconds = held.claimed if held.name in TIMES else sent / held.claimed
+        return None if among is None else (held, seconds, among)
 
     @cached_property
     def taken(self) -> dict[str, Any]:
         """Conditions that it leaves out, as they are most often, of which the range is.
 
         Weights are those of the release, who names llama.cpp speaks of one stream, on whose devices
-        layers have their turn, and training is in BF16.
+        layers have their turn, training is in BF16, and a bus bandwidth is that of large messages.
         """
         row = self.claim.row
+        if row.group == "collective" and not row["message_bytes"]:
+            return {"message_bytes": FILLED}
         if row.group == "training" and not row["dtype"] and "mfu" not in self.claim.figures:
             return {"dtype": "bf16"}
         if row.group != "serving" or not row.software:
@@ -249,16 +307,9 @@ class Check(Reported):
     def side(self) -> str:
         """The side of what is expected: "below", "inside" or "above"; "" where none is."""
         if self.placed is not None:
-            _, beside = self.placed
-            assert beside.around is not None
-            low, high = (end.m_as("s") for end in beside.around.ends)
-            return (
-                "above"
-                if beside.measured < low
-                else "below"
-                if beside.measured > high
-                else "inside"
-            )
+            _, seconds, among = self.placed
+            low, high = (end.m_as("s") for end in among.ends)
+            return "above" if seconds < low else "below" if seconds > high else "inside"
         far = self.claim.row.group == "collective" and self.hardest.share < FAR
         return "below" if far else ""
 
@@ -267,15 +318,14 @@ class Check(Reported):
         """The sentence on where it lies in the range of what is expected, where there is one."""
         if self.placed is None:
             return []
-        held, beside = self.placed
-        assert beside.around is not None
-        times = [beside.measured / end.m_as("s") for end in beside.around.ends]
+        held, seconds, among = self.placed
+        times = [seconds / end.m_as("s") for end in among.ends]
         ends = sorted(
             held.claimed / each if held.name in TIMES else held.claimed * each for each in times
         )
         low, high = (held.in_its_unit(end) for end in ends)
         words = {"dtype_weights": "weights as released, in {}", "batch": "one stream"}
-        words |= {"parallelism": "layers in turn", "dtype": "{}"}
+        words |= {"parallelism": "layers in turn", "dtype": "{}", "message_bytes": "large messages"}
         taken = [words[name].format(str(value).upper()) for name, value in self.taken.items()]
         of = f" of {' and '.join(taken)}" if taken else ""
         return [f"{self.side} what is expected{of}: 80 % of rows like it reach {low} to {high}"]
@@ -300,10 +350,8 @@ class Check(Reported):
         if row["batch"] and "tpot" in figures and not {"ttft", "output"} & figures.keys():
             unsaid["ttft"] = "time to first token: for which all others may wait"
         if "output" in figures and "batch" in unsaid:
-            one = replace(row, conditions=row.conditions | {"batch": 1.0})
-            held = _serving(replace(self.claim, row=one), self.machine)
-            alone = next(figure.most for figure in held if figure.name == "output")
-            unsaid["batch"] += f"; one alone writes {quantity(alone, FIGURES['output'][1])} at most"
+            alone = quantity(self.alone, FIGURES["output"][1])
+            unsaid["batch"] += f"; one alone writes {alone} at most"
         return list(unsaid.values())
 
     @cached_property

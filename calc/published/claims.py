@@ -71,6 +71,7 @@ LENGTHS = (
 )
 """Lengths of prompts and answers, which are not what a rate beside them counts."""
 COUNTED = {  # conditions, and the words beside their numbers
+    "micro_batch": r"micro[- ]?batch(?:es)?(?:\s+(?:size|of))?|mbs(?![a-z])",
     "input_len": r"(?:prompts?|inputs?)(?:\s+len(?:gth)?\b)?|isl|in\b",
     "output_len": r"(?:outputs?|generated|answers?|completions?)(?:\s+len(?:gth)?\b)?|osl|out\b",
     "batch": r"users?|clients?|concurrency|(?:concurrent|simultaneous)(?:ly|\s+[a-z]+)?"
@@ -83,6 +84,11 @@ TRAINS = (
     r"|\bglobal[- ]batch|\bgbs\b|\bgbs\d|recompute"
 )
 """Words of training, and of programs that do nothing else."""
+TESTS = r"(?<![\w-])(?P<kind>pp|tg) ?(?P<tokens>\d{2,})(?: ?@ ?d?(?P<depth>\d+))?(?!\w)(?:\s*:)?"
+"""Tests as llama-bench calls them: a prompt of so many tokens, or so many written behind others."""
+NETWORK = r"infiniband|ib\b|roce|ethernet|efa|slingshot|nics?\b|adapters?|hcas?\b|connectx\S*"
+PORTS = rf"(?:\d+\s*[x×]\s*)?\d+(?:\.\d+)?\s*(?:Gb(?:it)?(?:/s|ps)?|GB/s)\s*(?:{NETWORK})"
+"""What carries messages from one server to others, which is no figure that is claimed."""
 OF_LLAMA_CPP = r"\b(?:ollama|lm ?studio|llama-server|llama-cli|koboldcpp|llamafile)\b"
 """Programs that run models by llama.cpp."""
 SMALLEST_OF = {"q2": "q2_k", "q3": "q3_k_s", "q4": "q4_0", "q5": "q5_0", "q6": "q6_k", "q8": "q8_0"}
@@ -102,7 +108,10 @@ FORMAT = (
 VENDORS = r"(?:(?:nvidia|amd|instinct|google|intel|apple|geforce|dgx|hgx)[\s-]+)*"
 DRAFTS = r"specul|draft|\bmtp\b|eagle|medusa|lookahead"
 PREFIXES = r"prefix(?:[- ]cach\w+)?|cache hit|cached (?:prompt|input)"
-OFFLOADS = r"(?:cpu )?off-?load|(?:host|cpu|system|unified|main) (?:memory|ram)|zero-infinity"
+OFFLOADS = (
+    r"(?:cpu )?off-?load|(?:host|cpu|system|unified|main) (?:memory|ram)|zero-infinity"
+    r"|n?-?c(?:pu-)?moe\b(?:[ =]\d+)?|override-tensor|experts (?:on|in) (?:the )?cpu"
+)
 GLUE = re.compile(  # words that say nothing by themselves, or that `_figures` looks for
     rf"\b(?:{DEVICES}|{USERS}|prompts?|input|prefill|out(?:put)?|in|total|combined|together|aggregate"
     r"|t(?:tft|pot)|itl|inter-?token|first|time|tokens?|steps?|iterations?|per|each|every|a|an|one"
@@ -112,7 +121,7 @@ GLUE = re.compile(  # words that say nothing by themselves, or that `_figures` l
     r"|serv(?:es?|ed|ing)|measured|claimed|throughput|speed|rate|latency|inference|performance"
     r"|mean|average|tok|s|max(?:imum)?|busbw|bandwidth|bus|nodes?|servers?|machines?|size"
     r"|weights?|model|tensor|cores?|speculative|decoding|mfu|pretrain\w*|train\w*|fine-?tun\w*"
-    rf"|lora|kv|caches?|gemm|matmul|memory|hbm|dense|peak)s?\b|\S*(?:{DRAFTS}|{PREFIXES}|{OFFLOADS})\w*",
+    rf"|lora|fsdp|kv|caches?|gemm|matmul|memory|hbm|dense|peak)s?\b|\S*(?:{DRAFTS}|{PREFIXES}|{OFFLOADS})\w*",
     re.I,
 )
 
@@ -242,6 +251,9 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ..
         flags=re.I,
     )
     said: dict[str, Any] = {}
+    plain = _take_tests(plain, said)
+    ports = [match[0] for match in re.finditer(PORTS, plain, re.I)]
+    plain = re.sub(PORTS, " ", plain, flags=re.I)
     plain = _take_model(plain, said)
     plain = _take_device(plain, said)
     plain = _take_words(plain, said)
@@ -255,8 +267,23 @@ def _of_text(text: str) -> tuple[dict[str, Any], dict[str, float], tuple[str, ..
     if tokens and run:
         figures["tokens"] = tokens / run
     apart = (re.split(r"[\s,;:()]{2,}", GLUE.sub("  ", f" {clause} ")) for clause in left)
-    words = (word.strip(" .-/+=@") for part in apart for word in part)
+    words = (word.strip(" .-/+=@") for part in (ports, *apart) for word in part)
     return said, figures, tuple(word for word in words if re.search(r"\w", word))
+
+
+def _take_tests(text: str, said: dict[str, Any]) -> str:
+    """Tests of llama-bench, of one stream each, in words for what their rates count."""
+    for test in reversed([*re.finditer(TESTS, text)]):
+        reads, tokens = test["kind"] == "pp", float(test["tokens"])
+        before = float(test["depth"] or 0)
+        said |= {"batch": 1.0, ("input_len" if reads else "output_len"): tokens}
+        if before and not reads:
+            said["input_len"] = before
+        what = " prefill " if reads else " generation "
+        text = f"{text[: test.start()]}{what}{text[test.end() :]}"
+    if "batch" in said:
+        said["software"] = "llama.cpp"  # whose tests they are, unless another is named
+    return text
 
 
 def _take_model(text: str, said: dict[str, Any]) -> str:
@@ -365,12 +392,14 @@ def _take_words(text: str, said: dict[str, Any]) -> str:
     for pattern, operation in WORDS["operations"].items():
         if match := re.search(pattern, text, re.I):
             said["collective"], text = operation, text.replace(match[0], " ")
+    if "collective" in said and (library := re.search(r"\b[nr]ccl\b(?:[- ]tests?\b)?", text, re.I)):
+        said["software"], text = library[0], _without(text, library)
     if "collective" in said and (ring := re.search(r"\b(?:NCCL_ALGO=)?ring\b", text, re.I)):
         said["algorithm"], text = "ring", text.replace(ring[0], " ")
     size = re.search(r"([\d.]+)\s*((?:[kMG]i?)?B|byte)\b(?!/)", text)
     if size and "collective" in said:
         said["message_bytes"] = quantity(f"{size[1]} {size[2]}").m_as("byte")
-        text = text.replace(size[0], " ")
+        text = _without(text, size)
     if match := re.search(TRAINS, text, re.I):
         said["task"] = "lora" if match[0].lower() == "lora" else "train"
     if layout := re.findall(conditions.DEGREES, text.upper()):

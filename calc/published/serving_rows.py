@@ -17,7 +17,7 @@ from typing import Any
 
 from calc import formats
 from calc.catalog.machines import NotMeasured
-from calc.catalog.models.weights import Weights
+from calc.catalog.models.weights import Weights, unless_said
 from calc.catalog.software import software_of
 from calc.core.elementwise import minimum
 from calc.core.errors import abbreviated
@@ -245,6 +245,8 @@ def served_of(row: Row) -> Served:
         text = "fp8"
     if LABEL in text and model.released and MXFP4 in model.released.formats.values():
         text = MXFP4
+    if text == MXFP4 and unless_said(model, software) == software.mxfp4:
+        text = software.mxfp4  # a file of its own, which people call so
     matches = ((re.search(pattern, text), name) for pattern, name in WORDS["weights"].items())
     name = next((match.expand(name) for match, name in matches if match), None)
     if row["dtype_weights"] is None:

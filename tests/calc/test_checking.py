@@ -169,6 +169,24 @@ AS_PEOPLE_WRITE: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
         {"output": 93},
     ),
     "Llama 3 8B q4_0 on M1 Max, Ollama: 30 tok/s": ({"software": "llama.cpp"}, {"output": 30}),
+    # tests of llama-bench by their names, of one stream, which count no stages
+    "Llama 3 8B Q5_K_M on RX 7900 XTX, pp1024: 2900 t/s": (
+        {"batch": 1, "input_len": 1024, "parallelism": None, "software": "llama.cpp"},
+        {"input": 2900},
+    ),
+    "Qwen3-14B q4_k_m on RTX 4080, llama.cpp: tg256 @ d8192 52 t/s": (
+        {"batch": 1, "input_len": 8192, "output_len": 256},
+        {"output": 52},
+    ),
+    # a message's size within the digits of its rate, and ports beside it
+    "NCCL all-reduce of 2 GB on 8 A100: busbw 212.2 GB/s": (
+        {"message_bytes": 2e9, "software": "NCCL"},
+        {"busbw": 212.2e9},
+    ),
+    "all-reduce on 2 nodes of 8 H100 with 8 x 400 Gb/s InfiniBand: busbw 190 GB/s": (
+        {"num_devices": 16},
+        {"busbw": 190e9},
+    ),
     # training that is not said to be any
     "Llama 13B on 8xA100, NeMo, bf16, global batch size 32, seq 4096: 1900 tokens/s/GPU": (
         {"global_batch_seqs": 32, "seq_len": 4096},
@@ -177,6 +195,10 @@ AS_PEOPLE_WRITE: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
     "Qwen3-30B-A3B on 8 B200, TorchTitan FSDP8, BF16, seq8192, GBS64: 19.5k tokens/s/GPU": (
         {"global_batch_seqs": 64, "seq_len": 8192},
         {"tokens": 8 * 19_500},
+    ),
+    "Llama 2 13B on 8 A100, FSDP, micro batch size 4, seq 2048: 1700 tokens/s/GPU": (
+        {"micro_batch": 4, "global_batch_seqs": None},
+        {"tokens": 8 * 1700},
     ),
     "Llama 3.0 8B, 8k seq_len, gbs 256 on v6e-256: 1.625s per step": (
         {"device": "tpu-v6e", "num_devices": 256, "global_batch_seqs": 256, "seq_len": 8192},
@@ -221,6 +243,51 @@ def test_a_range_is_of_what_is_said() -> None:
     assert calc.check(text).place[0].startswith("inside what is expected: ")
     alone = calc.check("Llama 3.1 8B on one RTX 3080, llama.cpp: 112 t/s")
     assert alone.place == []  # of files in many formats none is usual
+
+
+@pytest.mark.parametrize("words", ["--n-cpu-moe 20", "-ncmoe 20", "experts on the CPU"])
+def test_experts_of_a_host_leave_no_range_and_take_no_memory(words: str) -> None:
+    check = calc.check(f"gpt-oss-120b on one RTX 4090, llama.cpp, {words}: 25 t/s")
+    assert check.claim.offloads
+    assert not check.claim.ignored
+    assert check.possible
+    assert check.place == []
+
+
+def test_a_file_of_mxfp4_is_that_of_its_program() -> None:
+    """A file of llama.cpp has fewer bits of what the release has in BF16, and a higher bound."""
+    text = "gpt-oss-20b mxfp4 on one RTX 4080, {}, 1 user: 60 t/s"
+    file, release = (calc.check(text.format(name)).alone for name in ("llama.cpp", "vLLM"))
+    assert 1.2 < file / release < 1.5
+
+
+def test_rows_are_compared_with_what_is_meant() -> None:
+    """A share of the fastest format's peak, or of a device that is full, is no row's share."""
+    trained = calc.check("Llama 3.1 8B training on 8 H100, Megatron: 440 TFLOP/s per GPU")
+    assert trained.hardest.share == pytest.approx(440 / 1979, rel=1e-2)
+    assert trained.share == pytest.approx(440 / 989, rel=1e-2)
+    one = calc.check("Llama 3 8B q4_k_m on one RTX 4090, llama.cpp: 120 t/s")
+    assert one.share == pytest.approx(120 / one.alone, rel=1e-2)
+    assert all(near.row["batch"] == 1 for near in one.near[:3])
+    unsaid = calc.check("Llama 3 8B q4_k_m on one RTX 4090: 120 t/s")
+    assert (unsaid.share, unsaid.percentile) == (None, None)
+    full = calc.check("Llama 3.1 8B on one H100: 9000 t/s")
+    assert full.share == full.hardest.share
+
+
+def test_messages_and_prompts_have_ranges() -> None:
+    pcie = calc.check("all-reduce on 4 RTX 5090: busbw 20 GB/s")
+    assert pcie.place[0].startswith("inside what is expected of large messages")
+    assert pcie.usual == []
+    links = calc.check("all-reduce of 4 GB on 8 H100: busbw 290 GB/s")
+    assert (links.side, len(links.usual)) == ("below", 1)
+    slow, usual = (
+        calc.check(f"Llama 3 8B q4_k_m on one RTX 4090, llama.cpp, pp1024: {rate} t/s")
+        for rate in (900, 8000)
+    )
+    assert (slow.side, usual.side) == ("below", "inside")
+    beside = "Llama 3.1 8B on one H100, vLLM, 1 user, 1000 in, 500 out: 3000 input tok/s"
+    assert calc.check(beside).place == []  # prompts that are read beside answers
 
 
 def test_what_may_fit_is_not_said_to_lack() -> None:

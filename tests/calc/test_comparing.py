@@ -73,6 +73,14 @@ def test_each_machine_has_the_cheapest_of_its_layouts_and_batches(comparison: Co
                 )
 
 
+def test_both_of_two_are_printed() -> None:
+    """However long what stands above them is, and how wide their table."""
+    beside = compare("phi-4-mini", ["rtx-a5000", "rtx-4080"], **ASKED, weights="fp8")
+    printed = str(beside)
+    assert all(f"\n{rank}  rtx-" in printed for rank in (1, 2))
+    assert len(printed.splitlines()) <= 20
+
+
 def test_two_h100_and_two_h200_are_two_each() -> None:
     """Said devices are taken: with two each, a token costs nearly the same on both."""
     pair = compare(

@@ -873,6 +873,6 @@ def test_folders_say_something_of_a_summary_of_mlperf_alone(tmp_path: Path) -> N
 
 def test_messages_far_from_their_bound_are_explained() -> None:
     slow, usual = (check(f"all-reduce of 1 GB on 8 H100: {ms} ms") for ms in (13.5, 3.5))
-    assert (slow.side, usual.side) == ("below", "")
+    assert (slow.side, usual.side) == ("below", "inside")
     assert any("width" in each for each in slow.usual)
     assert usual.usual == []

@@ -385,6 +385,17 @@ def test_no_layout_is_found_in_a_sentence() -> None:
         flatly(plan_training, GPT, "l4", tokens="1e9 token", sequences=32, length=2048, devices=16)
 
 
+def test_a_run_extends_the_context_where_it_says_so() -> None:
+    """Each token of eight times as many as a model was made for attends to more."""
+    long = {"tokens": "1e9 token", "sequences": 64, "length": 32768, "devices": 8}
+    with pytest.raises(InputError, match=r"reads at most 4096 tokens; .* context=32768"):
+        flatly(plan_training, "llama-2-7b", "dgx-a100", **long)
+    plan = flatly(plan_training, "llama-2-7b", "dgx-a100", **long, context=32768)
+    shorter = flatly(plan_training, "llama-2-7b", "dgx-a100", **long | {"length": 4096})
+    assert plan.given["context"] == 32768
+    assert plan.time.lower > 1.2 * shorter.time.lower
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

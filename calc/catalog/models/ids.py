@@ -30,6 +30,8 @@ def read(name: str) -> Id:
 
     >>> read("Qwen/Qwen3-14B-AWQ"), read("Qwen/Qwen3-30B-A3B-Instruct-2507-FP8").model
     (Id(model='Qwen3-14B', form='awq'), 'Qwen3-30B-A3B')
+    >>> read("mistralai/Ministral-3-8B-Reasoning-2512").model
+    'Ministral-3-8B'
     """
     words = re.sub(r"\((\d+B)\)", r"\1", name).split("(")[0].split("/")[-1].strip()
     endings = [each.lower() for each in FORMATS.findall(words)]

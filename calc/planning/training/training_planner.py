@@ -110,6 +110,7 @@ def plan_training(
     question |= {"devices": devices, "deadline": deadline, "budget": budget, "software": software}
     question |= {"search": search, "failures": failures, "prices": prices}
     network = models.transformer(model)
+    network = network if run.context is None else network.with_context(run.context)
     devices = None if devices is None else _plain_count(devices)
     limits = {"devices": devices, "deadline": deadline, "budget": budget}
     if sum(limit is not None for limit in limits.values()) != 1:
