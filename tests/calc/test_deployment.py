@@ -79,9 +79,19 @@ def test_a_draft_and_small_formats_are_started_and_quoted() -> None:
 
 def test_two_pools_are_a_command_each() -> None:
     plan = planned(pools="disaggregated")
-    read, write = plan.deployment("sglang").commands
+    read, write, router = plan.deployment("sglang").commands
     assert read.endswith("--disaggregation-mode prefill")
     assert write.endswith("--disaggregation-mode decode")
+    assert router.endswith("--port 30001")  # beside that of the servers
+    named = [word for word in router.split() if word.startswith("http://")]
+    counts = [sum(does in word for word in named) for does in ("PREFILL", "DECODE")]
+    assert counts == [1, 1]  # each with all copies of its pool
+    assert f"--dp-size {plan.design.pools[0].count}" in read
+    assert all(word.endswith(":30000") for word in named)
+    script = plan.deployment("vllm").text()
+    assert "VLLM_NIXL_SIDE_CHANNEL_HOST" in script
+    assert "\nvllm-router --vllm-pd-disaggregation --prefill http://PREFILL-0:8000" in script
+    assert "router" not in planned(pools="mixed").deployment("vllm").commands[-1]
     with pytest.raises(InputError, match=r"no option for two pools .*: take pools=mixed"):
         plan.deployment("trtllm")
 

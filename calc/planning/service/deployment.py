@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from calc import formats
 from calc.catalog import models
@@ -23,6 +24,25 @@ from calc.steps import device_memory
 UNNAMED = "MODEL"  # stands for a path where no name on the hub of Hugging Face is known
 TUNED = ("-instruct", "-chat", "-it")  # how the name of a model that answers goes on
 SIXTEEN_BITS = quantity(2, "byte")
+
+
+class Router(NamedTuple):
+    """What stands before two pools: its package, its start, and the port of servers."""
+
+    package: str
+    start: str
+    port: int
+    """On which a server of the engine listens where nothing is set."""
+
+
+ROUTERS = {
+    "vLLM": Router("vllm-router", "vllm-router --vllm-pd-disaggregation", 8000),
+    "SGLang": Router(
+        "sglang-router", "python3 -m sglang_router.launch_router --pd-disaggregation", 30000
+    ),
+}
+ADDRESSES = {"vLLM": "VLLM_NIXL_SIDE_CHANNEL_HOST"}
+"""Variables by which servers of a pool tell those of the other where their caches are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +68,8 @@ class Deployment(Reported):
         """The script: what is planned and what is to be known as comments, and the commands."""
         options = f"options of {self.engine.name} {self.engine.version}"
         planned = f"{self.answer}; planned with {self.service.setup.software.title()}, {options}"
-        return [f"# {planned}", *(line for pool in self.design.pools for line in self._of(pool))]
+        servers = (line for pool in self.design.pools for line in self._of(pool))
+        return [f"# {planned}", *servers, *self._router()]
 
     @property
     def commands(self) -> list[str]:
@@ -68,10 +89,39 @@ class Deployment(Reported):
             "comments": [line[2:] for line in self.lines if line.startswith("#")],
         }
 
+    def _copies(self, pool: Pool) -> tuple[str, int]:
+        """Return the option for copies in one server, "" for none, and how many a host has."""
+        setup, group = self.service.setup, pool.group
+        name = "copies_dense" if setup.model.experts is None else "copies"
+        option = next((each for each in (name, "copies") if each in self.engine.options), "")
+        if _shares(pool):
+            return option, 1
+        return option, min(pool.count, max(1, setup.machine.hosted.domain // int(group.devices)))
+
+    def _servers(self, pool: Pool) -> int:
+        """Return how many servers have all copies of a pool's model."""
+        option, here = self._copies(pool)
+        return math.ceil(pool.count / here) if option else pool.count
+
     def command(self, pool: Pool) -> str:
         """Return the command that starts one copy of a pool's model."""
         *_, command = self._of(pool, alone=True)
         return command
+
+    def _router(self) -> Iterator[str]:
+        """Yield what starts the router before two pools, whose servers have hosts of their own."""
+        pools, router = self.design.pools, ROUTERS.get(self.engine.name)
+        if len(pools) == 1 or router is None:
+            return
+        if (variable := ADDRESSES.get(self.engine.name)) is not None:
+            yield f"# each of these with {variable} set to the address of its host"
+        yield f"# the router before both, of the package {router.package}; put addresses in:"
+        told = (
+            f"--{pool.does} http://{pool.does.upper()}-{number}:{router.port}"
+            for pool in pools
+            for number in range(self._servers(pool))
+        )
+        yield f"{router.start} {' '.join(told)} --port {router.port + 1}"
 
     def _of(self, pool: Pool, alone: bool = False) -> Iterator[str]:
         service, setup, engine = self.service, self.service.setup, self.engine
@@ -80,11 +130,9 @@ class Deployment(Reported):
         kept = ((memory.room - memory.caches) / visible).m_as("")
         longest = int((service.trace.prompts + service.trace.answers).max())
         group = pool.group
-        shared = group.experts > 1 and group.data > 1  # by copies of attention, of one server
-        here = min(pool.count, max(1, setup.machine.hosted.domain // int(group.devices)))
-        here = 1 if shared or alone else here
-        copies = "copies_dense" if setup.model.experts is None else "copies"
-        copies = next((name for name in (copies, "copies") if name in engine.options), "")
+        shared = _shares(pool)
+        copies, here = self._copies(pool)
+        here = 1 if alone else here
         values: dict[str, object] = {
             "model": hub_name(setup.model.key, self.given.get("model")),
             "tensor": group.tensor,
@@ -149,6 +197,11 @@ class Deployment(Reported):
             options.append("weights_fp8")
         else:
             yield f"# take a checkpoint of {setup.model.name} with {setup.weights_told}"
+
+
+def _shares(pool: Pool) -> bool:
+    """Return whether copies of attention share out experts, which one server does."""
+    return pool.group.experts > 1 and pool.group.data > 1
 
 
 def hub_name(key: str, asked: object) -> str:

@@ -20,7 +20,7 @@ from calc.core.citations import citation
 from calc.core.errors import InputError
 from calc.core.report import Reported
 from calc.planning.service import platforms
-from calc.planning.service.deployment import Deployment, hub_name
+from calc.planning.service.deployment import ROUTERS, Deployment, hub_name
 from calc.planning.service.design import Pool
 from calc.planning.service.platforms import Server
 
@@ -47,10 +47,6 @@ JOINED = {  # what a server of several hosts is told besides, and what its worke
 }
 PLATFORMS = ("manifests", *platforms.VERSIONS)
 """What can be written for: Kubernetes alone, and what starts and routes servers on it."""
-ROUTERS = {  # before two pools: what brings it, and how it is told of both
-    "vLLM": ("vllm-router", "vllm-router --vllm-pd-disaggregation"),
-    "SGLang": ("sglang-router", "python3 -m sglang_router.launch_router --pd-disaggregation"),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,14 +226,14 @@ class Manifests(Reported):
         engine = self.deployment.engine
         if engine.name not in ROUTERS:
             raise InputError(f"{engine.name} has no router for two pools here: take pools=mixed")
-        package, start = ROUTERS[engine.name]
+        router = ROUTERS[engine.name]
         told = " ".join(
             f"--{pool.does} http://{self._name(pool)}-{number}.{self._name(pool)}:{PORT}"
             for pool in self._pools
             for number in range(pool.count)
         )
         name = f"{self._name(self._pools[0]).removesuffix('-' + self._pools[0].does)}-router"
-        command = f"pip install {package} && exec {start} {told} {ADDRESS}"
+        command = f"pip install {router.package} && exec {router.start} {told} {ADDRESS}"
         container = {
             "name": "router",
             "image": self._image,
