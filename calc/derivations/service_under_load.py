@@ -6,10 +6,11 @@ Plans and simulations take seconds: they are recorded by `python -m experiments.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import Any, ClassVar
 
-from calc import caches, machines, published, queueing, transformer
+from calc import caches, device_memory, machines, published, queueing, transformer
 from calc.catalog.models import Transformer
 from calc.core.units import Quantity, quantity
 from calc.derivations import recorded
@@ -246,6 +247,42 @@ class Tiers(Claims):
             cls.row(MIXTURE, "TP 8", 1, **fp8),
             cls.row(MIXTURE, "DP 8 of attention", 1, **fp8, copies=8, experts=8),
         ]
+
+
+@cache
+def replayed(sessions: int) -> tuple[float, float]:
+    """Seconds of a token as expected of so many sessions, and how many keep their prefixes."""
+    requests = AgentReplay.requests
+    total = 1024 * sum(size * count for size, count in requests.items())
+    context = round(total / sum(requests.values()))
+    started: dict[str, Any] = {"software": "sglang", "weights": "nvfp4", "kv": "fp8", "tensor": 8}
+    planned = plan(
+        "glm-5-2", "b300", batch=sessions, prompt=context, generated=AgentReplay.answer, **started
+    )
+    assert planned.expected is not None
+    held = device_memory.fit("glm-5-2", "b300", utilization=0.85, context=context, **started)
+    token = planned.expected.time_per_token.m_as("s")
+    return float(token), held.sequences / (1 + AgentReplay.beside)
+
+
+class AgentReplay(Claims):
+    """Recorded sessions of coding agents, played back, are served a little slower than expected."""
+
+    paces: ClassVar = {1: 137.3, 2: 123.2, 4: 104.6, 8: 87.8}
+    """Tokens a second of a user, in the median, by sessions at once [inferencex-agentx]."""
+    requests: ClassVar = {32: 13624, 96: 30622, 192: 34509, 384: 23189, 768: 10882, 1024: 428}
+    """Requests by the middle of their class of contexts, in Ki tokens [inferencex-agent-hits]."""
+    beside = 27504 / 85750  # requests of sub-agents for one of the main agent, in the same issue
+    answer = 700  # tokens, an input
+    few, many = min(paces), max(paces)
+    lost = 16  # sessions at once of which 39 % of prompts were found, of 8 still 97 %
+
+    _slower = deferred(sorted)(1 - replayed(count)[0] * pace for count, pace in paces.items())
+    least = quantity(100 * _slower[0], "%") | by_hand("1 - 137.3 * 6.920367e-3")
+    most = quantity(100 * _slower[-1], "%") | by_hand("1 - 104.6 * 7.935013e-3")
+    kept = deferred(round)(deferred(replayed)(many)[1]) | no_hand(
+        "12", "what SGLang leaves for latents on eight B300s, part by part"
+    )
 
 
 class AgentServer(Claims):

@@ -15,6 +15,7 @@ import numpy
 import pytest
 
 from calc import device_memory, plan
+from calc.derivations.service_under_load import AgentReplay, replayed
 from calc.planning.service.prefixes import BLOCK, Sessions, routed
 from calc.steps.held_memory import Memory
 
@@ -55,6 +56,16 @@ def test_the_sessions_that_memory_keeps_are_those_whose_prefixes_were_found() ->
         for stays in (True, False)
     )
     assert max(most) < kept < min(fewer)
+
+
+def test_the_chapter_quotes_the_same_benchmark() -> None:
+    assert (AgentReplay.paces, AgentReplay.requests) == (PACES, REQUESTS)
+    assert AgentReplay.beside == OF_SUBAGENTS
+    assert FOUND[AgentReplay.lost] < 0.5 < FOUND[AgentReplay.many]
+    paces = [replayed(sessions)[0] * pace - 1 for sessions, pace in PACES.items()]
+    assert replayed(8)[1] == held().sequences / (1 + OF_SUBAGENTS)
+    assert AgentReplay.least.m_as("%") == pytest.approx(-100 * max(paces))
+    assert AgentReplay.most.m_as("%") == pytest.approx(-100 * min(paces))
 
 
 @pytest.mark.slow

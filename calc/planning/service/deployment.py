@@ -27,7 +27,7 @@ SIXTEEN_BITS = quantity(2, "byte")
 
 
 class Router(NamedTuple):
-    """What stands before two pools: its package, its start, and the port of servers."""
+    """A program before two pools: its package, its start, and the port of their servers."""
 
     package: str
     start: str
@@ -201,7 +201,7 @@ class Deployment(Reported):
 
 def _shares(pool: Pool) -> bool:
     """Return whether copies of attention share out experts, which one server does."""
-    return pool.group.experts > 1 and pool.group.data > 1
+    return bool(pool.group.experts > 1 and pool.group.data > 1)
 
 
 def hub_name(key: str, asked: object) -> str:
