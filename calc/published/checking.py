@@ -848,6 +848,8 @@ def _limits(claim: Claim, served: serving_rows.Served) -> Iterator[_Limit]:
         requests = (steady, written / writes, False)
         total = total if bare else (steady, written * (1 + reads / writes), False)
     context = reads + writes / 2
+    # A token in each stage is the easiest prompt: what a sequence keeps is then written in parts.
+    first = 1.0 * served.job.layout.pipeline if bare else reads
     loads = {  # of each figure, how many of what it counts are in it, and whether it is bare
         "output": (steady, written, False),
         "requests": requests,
@@ -855,7 +857,7 @@ def _limits(claim: Claim, served: serving_rows.Served) -> Iterator[_Limit]:
         "input": of_prompts,
         "user": (Tokens(1.0 if users is None else users, context), 1.0, False),
         "tpot": (Tokens(running, context), 1.0, False),
-        "ttft": (Tokens(reading=reads, prompt=reads), 1.0, False),
+        "ttft": (Tokens(reading=first, prompt=first), 1.0, False),
     }
     for name, value in figures.items():
         load, counted, bare = loads[name]

@@ -147,7 +147,12 @@ def layout_of(row: Row) -> Layout:
     batch = row.number("global_batch_seqs")
     of_a_copy = row.number("batch_per_dp") or row.number("local_batch") or sequences
     batch = batch or replicas * of_a_copy
-    microbatches = max(1.0, batch / (replicas * sequences))
+    if batch < replicas * sequences:
+        raise UnusableRowError(
+            f"its batch of {batch:g} sequences is less than a microbatch of {sequences} for each of"
+            f" {replicas} copies"
+        )
+    microbatches = batch / (replicas * sequences)
     if microbatches % 1:
         raise UnusableRowError(f"its batch makes {microbatches} microbatches")
     return Layout(

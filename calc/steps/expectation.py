@@ -408,7 +408,8 @@ class Account:
         one another through them once.
         """
         layout, layers, work = job.layout, job.model.layers, self.total
-        stages, kinds = layout.pipeline, {kernel.kind for kernel in launched}
+        # In their order: the last digit of a sum over a set would change from process to process.
+        stages, kinds = layout.pipeline, dict.fromkeys(kernel.kind for kernel in launched)
         reached = rates_of(self.made.machine, self.made.program)
         ends = {
             kernel.name: kernel.timed(reached)[0]

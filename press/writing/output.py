@@ -33,9 +33,14 @@ class Output:
         self.new, self.old = (folder.with_name(f".{folder.name}.{w}") for w in ("new", "old"))
 
     def restore(self) -> None:
-        """Undoes the first half of a swap that a killed build left without the second."""
+        """Undoes the first half of a swap that a killed build left without the second, and removes
+        what it was making."""
         if not os.path.lexists(self.folder) and self._is_ours(self._marker(self.old)):
             self.old.rename(self.folder)
+        for folder in (self.new, self.old):
+            marker = self._marker(folder)
+            if not (marker and not self._is_ours(marker)) and not self._foreign(folder, marker):
+                _remove(folder)
 
     def check(self) -> None:
         """Stops if anything would be replaced that press did not make."""

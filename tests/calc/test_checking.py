@@ -558,6 +558,33 @@ def test_a_claim_that_says_less_is_never_harder(count: int) -> None:
     assert tried > count
 
 
+SAYS_LESS = {  # a condition, all that is said, and what is claimed of it
+    "microbatches of more than the batch": (
+        "micro_batch",
+        {"device": "h100", "num_devices": 4, "model": "qwen-2-5-1-5b", "seq_len": 512}
+        | {"global_batch_seqs": 1, "parallelism": "TP=1, PP=1, VP=1", "micro_batch": 2}
+        | {"activation_checkpointing": "none", "software": "Megatron-LM"},
+        {"model_tflops_per_gpu": 550.0},
+    ),
+    "a prompt whose states are written in each stage's share": (
+        "input_len",
+        {"device": "tpu-v6e", "num_devices": 16, "model": "nemotron-nano-9b-v2", "batch": 9838}
+        | {"input_len": 359, "output_len": 29, "parallelism": "TP8, PP2"},
+        {"mean_ttft_ms": 10.86},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAYS_LESS)
+def test_what_is_unsaid_is_taken_so_that_a_claim_is_easiest(case: str) -> None:
+    name, said, figures = SAYS_LESS[case]
+    whole = share(said | figures)
+    less = share({other: value for other, value in (said | figures).items() if other != name})
+    assert whole is not None
+    assert less is not None
+    assert less <= whole * (1 + 1e-9)
+
+
 def test_an_answer_of_one_token_has_no_time_of_a_token_after_it() -> None:
     """vLLM prints 0 then, which says nothing; another number contradicts the length."""
     run = {"model_id": "Qwen/Qwen3-8B", "max_concurrency": 4, "request_throughput": 2.0}
