@@ -60,6 +60,8 @@ class CollectiveTime(Answer):
     measured: tuple[Curve, ...] = ()
     """The curves of which the expectation is made; none where it is made of published rates."""
     missing: str = ""
+    fastest: Quantity | None = None
+    """Time by the fastest of these curves, as `upper` is by the slowest."""
 
     def __repr__(self) -> str:
         return f"<{self.answer}>"
@@ -73,7 +75,32 @@ class CollectiveTime(Answer):
 
     @property
     def _spread(self) -> tuple[float, float]:
+        """The spread of sources left out, or of its own curves where they are farther apart."""
+        low, high = self._of_class
+        fastest, slowest = self._ends
+        return min(low, fastest), max(high, slowest)
+
+    @property
+    def _of_class(self) -> tuple[float, float]:
         return curves.spread(self.measured[0], self.size.m_as("byte"))
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Times by the fastest and the slowest of its curves, over what is expected."""
+        assert self.expected is not None
+        assert self.fastest is not None
+        assert self.upper is not None
+        fastest, slowest = (one / self.expected for one in (self.fastest, self.upper))
+        return float(fastest.m_as("")), float(slowest.m_as(""))
+
+    @property
+    def _contradict(self) -> bool:
+        """Return whether sources of one collective are farther apart than its spread allows."""
+        if not self.measured:
+            return False
+        low, high = self._of_class
+        fastest, slowest = self._ends
+        return fastest < low or slowest > high
 
     @property
     def interval(self) -> tuple[Quantity, Quantity] | None:
@@ -146,7 +173,12 @@ class CollectiveTime(Answer):
         if not self.measured:
             return f"{self.basis}: {self.by.strip()}, since no message of a torus was measured"
         low, high = self._spread
-        spread = f"80% of sources left out in {signed(low)} … {signed(high)}%"
+        whose = (
+            "its sources and 80% of those left out"
+            if self._contradict
+            else "80% of sources left out"
+        )
+        spread = f"{whose} in {signed(low)} … {signed(high)}%"
         cut = intervals.cuts({"it": self.around})
         return f"{self.basis} of messages{elsewhere} by {software}; {spread}{cut}"
 
@@ -156,7 +188,19 @@ class CollectiveTime(Answer):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Return what an engine's own sums take, where libraries' were asked for."""
+        """Return where its curves contradict one another, and what an engine's own sums take."""
+        return (*self._apart(), *self._of_engine())
+
+    def _apart(self) -> tuple[str, ...]:
+        if not self._contradict:
+            return ()
+        names = " and ".join(dict.fromkeys(curve.name for curve in self.measured))
+        return (
+            f"Sources contradict one another, {names}: {self.fastest} by one and {self.upper} by"
+            " another; the range holds both.",
+        )
+
+    def _of_engine(self) -> tuple[str, ...]:
         if self.operation != "all_reduce" or self.software is not None:
             return ()
         device = self.machine.device
@@ -264,10 +308,11 @@ def time(
     lower, algorithm = _lower(operation, amount, count, host)
     asked = operation, amount, count, host, software, lower, algorithm
     try:
-        expected, slowest, used = _expected(operation, amount.m_as("byte"), count, host, software)
+        expected, ends, used = _expected(operation, amount.m_as("byte"), count, host, software)
     except NotMeasured as error:
         return CollectiveTime(*asked, None, None, missing=str(error))
-    return CollectiveTime(*asked, quantity(expected, "s"), quantity(slowest, "s"), used)
+    fastest, slowest = (quantity(end, "s") for end in ends)
+    return CollectiveTime(*asked, quantity(expected, "s"), slowest, used, fastest=fastest)
 
 
 def seconds(
@@ -283,30 +328,30 @@ def seconds(
 
 def _expected(
     operation: str, size: float, devices: int, machine: Machine, software: Software | None
-) -> tuple[float, float, tuple[Curve, ...]]:
-    """Seconds that are expected, those by the slowest curve, and the curves.
+) -> tuple[float, tuple[float, float], tuple[Curve, ...]]:
+    """Seconds that are expected, those by the fastest and the slowest curve, and the curves.
 
     An engine's own sums come first, then libraries' curves; on a torus nobody has measured either.
     """
     if devices == 1:
-        return 0.0, 0.0, ()
+        return 0.0, (0.0, 0.0), ()
     least = _seconds_per_byte(operation, machine, devices) * size
     if software is not None and operation == "all_reduce":
         sums = measured.sums(machine, software, devices)
         if sums is not None:
             alone = max(least, sums.time(size))
-            return alone, alone, (sums,)
+            return alone, (alone, alone), (sums,)
     if machine.fabric == "torus" and devices <= machine.domain:
         # A message to a neighbour takes the link there, which is fewer than all that the bound has.
         moved = size / _link(machine).m_as("byte/s") if operation == "send" else least
         with_hops = moved + _hops(operation, devices, machine) * HOP
-        return with_hops, with_hops, ()
+        return with_hops, (with_hops, with_hops), ()
     predicted = curves.predicted(operation, size, devices, machine)
     times = [time for time, _ in predicted]
     used = {curve.name: curve for _, several in predicted for curve in several}
     # Which the curve of another operation may promise to beat.
     expected = max(least, min(geometric_mean(times), max(times)))
-    return expected, max(expected, *times), tuple(used.values())
+    return expected, (min(expected, *times), max(expected, *times)), tuple(used.values())
 
 
 HOP = constants.latency_ici_hop.m_as("s")

@@ -389,6 +389,29 @@ def test_people_call_a_send_by_several_words(command: Command, word: str) -> Non
     assert command.prints(f"collective {word} 1GB h100").startswith("send of 1 GB over 8 devices")
 
 
+def test_sources_that_contradict_one_another_are_named_and_the_range_holds_both() -> None:
+    """Two sums over two racks of GB200, of two clouds: one takes twice as long as the other."""
+    found = communication.time("all_reduce", "1 GB", 144, "gb200-nvl72")
+    assert found.fastest is not None
+    assert found.upper is not None
+    assert found.around is not None
+    assert found.upper > 1.9 * found.fastest
+    assert found.around.low <= found.fastest
+    assert found.upper <= found.around.high
+    [sentence] = found.caveats
+    assert sentence.startswith("Sources contradict one another, allreduce-128xgb200-two-racks-oci")
+    low, high = curves.spread(found.measured[0], 1e9)
+    assert found.around.high / found.around.low > high / low
+
+
+def test_sources_that_agree_keep_the_range_of_their_class() -> None:
+    found = communication.time("all_reduce", "1 GB", 8, "dgx-h100")
+    assert found.around is not None
+    assert not any("contradict" in sentence for sentence in found.caveats)
+    low, high = curves.spread(found.measured[0], 1e9)
+    assert (found.around.high / found.around.low).m_as("") == pytest.approx(high / low)
+
+
 def test_one_device_of_a_machine_sends_nothing() -> None:
     collective = communication.time("all_reduce", "1 GB", 1, "dgx-h100")
     assert collective.lower == collective.expected == collective.upper == quantity("0 s")
