@@ -9,7 +9,8 @@ are alike, and say little of a source that nobody saw: rows of the next wider cl
 them, for each source that is missing as much as half a source. What was filled in is known no
 better than what was measured: its interval includes that of the same rows measured. Closed loops
 that no server without reuse can have run, since the best kernels would not reach it, and all others
-of such a server are in no class, whatever their error. Nothing is fitted.
+of such a server, are in no class, nor are those of clients who get tokens late and several at once,
+whatever their error. Nothing is fitted.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from itertools import filterfalse
 from statistics import mean, median
 
 from calc import published
@@ -66,7 +66,7 @@ class Residual:
 
 def residuals() -> list[Residual]:
     """Return a residual of every row of training and serving that has an expectation."""
-    loops = filterfalse(closed_loops.finds_prompts, closed_loops.rows())
+    loops = filter(closed_loops.tells, closed_loops.rows())
     rows = [*published.rows("training"), *published.rows("serving"), *loops]
     residual_rows = []
     for comparison in published.compare(rows):
@@ -83,7 +83,7 @@ def residuals_under_load() -> list[Residual]:
     """Return residuals of the first and later tokens of every closed loop that is simulated."""
     residual_rows = []
     together = (row for row in closed_loops.rows() if row["mode"] == "agg")
-    for row in filterfalse(closed_loops.finds_prompts, together):
+    for row in filter(closed_loops.tells, together):
         met = under_load.closed_loop(row)
         if met.job is None:
             continue

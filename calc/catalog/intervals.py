@@ -94,7 +94,7 @@ class Interval:
         """The sentence of a range: which rows count, and where they lie.
 
         >>> str(interval_of("serving", "vllm", mixture=False)).partition(": ")[2]
-        'half within 8.3%, 80% of times in −25.2 … +19.2%'
+        'half within 8.3%, 80% of times in −14.7 … +19.9%'
         """
         return f"{self.rows} published rows ({self.kind}): half within {self.spread}"
 

@@ -177,8 +177,8 @@ class Plan(Estimate, Told):
     >>> print(plan("llama-3-8b", "h100", batch=8, **asked))
     Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, a batch of 8 read at once: 6.78 ms a token, 1060 token/s,
       first token 166 ms
-    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 319 published rows (serving by vLLM, dense
-      models, nothing filled in): half within 8.3%, 80% of times in −25.2 … +19.2%
+    measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 315 published rows (serving by vLLM, dense
+      models, nothing filled in): half within 8.3%, 80% of times in −14.7 … +19.9%
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
     batch 8, 1000 + 200 tokens  bound           expected        80% of rows           what binds
@@ -187,12 +187,12 @@ class Plan(Estimate, Told):
       vLLM besides              3.173 GiB
       keys and values           1.172 GiB
     batch that fits             373
-    first token                 115.0 ms        166.0 ms        124 to 198 ms         compute
-    each token                  4.825 ms        6.776 ms        5.07 to 8.08 ms       memory bandwidth
-    whole answer                1.075 s         1.514 s         1.13 to 1.81 s
-    throughput                  1488 token/s    1057 token/s    886 to 1410 token/s
-    energy of devices           52.92 mJ/token  561.2 mJ/token  380 to 715 mJ/token
-    energy                      52.92 mJ/token  892.4 mJ/token  409 to 1270 mJ/token
+    first token                 115.0 ms        166.0 ms        142 to 199 ms         compute
+    each token                  4.825 ms        6.776 ms        5.78 to 8.12 ms       memory bandwidth
+    whole answer                1.075 s         1.514 s         1.29 to 1.82 s
+    throughput                  1488 token/s    1057 token/s    881 to 1240 token/s
+    energy of devices           52.92 mJ/token  561.2 mJ/token  413 to 718 mJ/token
+    energy                      52.92 mJ/token  892.4 mJ/token  425 to 1270 mJ/token
     """
 
     @property

@@ -251,6 +251,67 @@ def _server(row: Row) -> tuple[object, ...]:
     return (row.id[:CAMPAIGN], *(row[name] for name in SERVER))
 
 
+CLIENTS = "machine", "model", "clients", "mode"
+"""What loops of one client program on one machine have in common, beside what they ask."""
+
+
+def holds_streams_back(row: Row) -> bool:
+    """Return whether a row's clients are taken to get tokens late, then several at once.
+
+    Their first tokens are late and all others early, so that neither is the server's time. So many
+    clients of a campaign do so on a machine if the tokens of one loop are out of reach otherwise,
+    while its whole cycle is not.
+
+    >>> [row] = [row for row in rows() if row.id.endswith("agg_1024x1024_c512_tp8_ep1_1134")]
+    >>> tokens_are_reachable(row), holds_streams_back(row)
+    (True, True)
+    """
+    return _clients(row) in _clients_held_back()
+
+
+def tokens_are_reachable(row: Row) -> bool:
+    """Return whether those who write at once can get their tokens as fast as a row says.
+
+    By Little's law those write who are not waiting for a first token. A step reads weights and
+    their caches, at REACHABLE of the memory's measured rate at most.
+
+    >>> sum(not tokens_are_reachable(row) for row in rows())
+    10
+    """
+    if row["mode"] == "disagg":
+        return True
+    try:
+        job, (prompt, answer) = job_of(row), mean_lengths(row)
+    except InputError:
+        return True
+    writes = row.measured["tpot"] * answer
+    writing = row["clients"] * writes / (row.measured["ttft"] + writes)
+    load = Tokens(max(writing, job.layout.data), prompt + answer / 2)
+    reached = job.measured_on.memory_reached / job.device.memory_bandwidth
+    least = least_parts(job, load)["memory"] / reached.m_as("")
+    return bool(least <= REACHABLE * row.measured["tpot"])
+
+
+@cache
+def _clients_held_back() -> frozenset[tuple[object, ...]]:
+    late = (row for row in rows() if is_reachable(row) and not tokens_are_reachable(row))
+    return frozenset(map(_clients, late))
+
+
+def _clients(row: Row) -> tuple[object, ...]:
+    program = str(row["software"]).partition(" ")[0]
+    return (row.id[:CAMPAIGN], program, *(row[name] for name in CLIENTS))
+
+
+def tells(row: Row) -> bool:
+    """Return whether a row tells how far off expectations are: no other physics explains it.
+
+    >>> sum(not tells(row) for row in rows())
+    40
+    """
+    return not finds_prompts(row) and not holds_streams_back(row)
+
+
 def _running(row: Row, job: Job) -> Tokens:
     """The step of those clients whose caches fit; of all where a program's own share holds none.
 

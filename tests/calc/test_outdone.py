@@ -184,3 +184,16 @@ def test_all_loops_of_a_server_that_finds_prompts_are_in_no_interval() -> None:
     assert len(found) == 10
     assert sum(map(closed_loops.is_reachable, found)) == 4
     assert {row["machine"] for row in found} == {"dgx-h200"}
+
+
+def test_loops_whose_streams_held_tokens_back_are_in_no_interval() -> None:
+    """By Little's law 91 write at once on two H100s, faster than these read the weights."""
+    held = [row for row in closed_loops.rows() if closed_loops.holds_streams_back(row)]
+    assert {(row["machine"], row["model"], row["clients"]) for row in held} == {
+        ("dgx-h100", "gpt-oss-120b", 512)
+    }
+    assert len(held) == 9
+    late = [row for row in held if not closed_loops.tokens_are_reachable(row)]
+    assert len(late) == 3
+    assert all(map(closed_loops.is_reachable, held))
+    assert not any(map(closed_loops.tells, held))
