@@ -337,7 +337,7 @@ class OneModel(Claims):
         if compared.software == "vllm" and compared.row["model"] == SERVED_MODEL
     )
     rows = deferred(tuple)(of_one_model(compared) for compared in _rows) | row_by_hand(
-        "4 H100 | 383 | 27 ms | 73 ms | 54 ms to 87 ms | 72 ms | −1%"
+        "4 H100 | 383 | 27 ms | 73 ms | 62 ms to 87 ms | 72 ms | −1%"
     )
     middle = middle(abs(compared.error) for compared in _rows) | no_hand(
         "14 %",
@@ -825,12 +825,12 @@ class Coverage(Claims):
     """Four of five published rows lie in intervals that were made without them."""
 
     recorded = RECORDED["intervals"]
-    count = recorded["rows"] | by_hand("{ClosedLoops.expected} + 477 + 639 - 11")
+    count = recorded["rows"] | by_hand("{ClosedLoops.expected} + 477 + 639 - 40")
     thirds = percent(recorded["thirds"]) | no_hand(
-        "81.560758 %", "share of intervals that hold, counted"
+        "81.420519 %", "share of intervals that hold, counted"
     )
     sources = percent(recorded["sources"]) | no_hand(
-        "78.632479 %", "share of intervals that hold, counted"
+        "78.474831 %", "share of intervals that hold, counted"
     )
     rows = tuple(
         (
@@ -848,10 +848,10 @@ class Coverage(Claims):
     ) | row_by_hand("training, Megatron up to 26.04 | mixtures | 93 | 0.79 | 1.3 | 86% | 57%")
     least = percent(
         min(kind["sources"] for kind in recorded["of"] if kind["rows"] >= 10 * FEW)
-    ) | no_hand("46.590909 %", "share of intervals that hold, counted")
+    ) | no_hand("45.454545 %", "share of intervals that hold, counted")
     most = percent(
         max(kind["sources"] for kind in recorded["of"] if kind["rows"] >= 10 * FEW)
-    ) | no_hand("92.16301 %", "share of intervals that hold, counted")
+    ) | no_hand("89.52381 %", "share of intervals that hold, counted")
 
 
 class OwnServer(Claims):

@@ -110,7 +110,7 @@ class ReviewedService(Claims):
         )
 
     @classmethod
-    @row_by_hand("B200 | one | 10×TP1 | 10 | 8–16 | 98.4% | 11 | 60 USD/h | …")
+    @row_by_hand("B200 | one | 10×TP1 | 10 | 9–16 | 98.4% | 11 | 60 USD/h | …")
     def rows(cls) -> Rows:
         """Every design of the review."""
         return [
