@@ -187,7 +187,7 @@ def test_all_loops_of_a_server_that_finds_prompts_are_in_no_interval() -> None:
 
 
 def test_loops_whose_streams_held_tokens_back_are_in_no_interval() -> None:
-    """By Little's law 91 write at once on two H100s, faster than these read the weights."""
+    """Two H100s would write for 91 at once, by Little's law, faster than they read the weights."""
     held = [row for row in closed_loops.rows() if closed_loops.holds_streams_back(row)]
     assert {(row["machine"], row["model"], row["clients"]) for row in held} == {
         ("dgx-h100", "gpt-oss-120b", 512)
