@@ -364,24 +364,24 @@ def test_a_send_takes_what_was_published_of_it() -> None:
         ("vultr-b200-peak-sendrecv-8", 8, "16 GiB", 0.02),
         ("vultr-b200-peak-sendrecv_v2-16", 16, "4 GiB", 0.3),
     ):
-        found = communication.time("send", size, devices, "dgx-b200")
+        message = communication.time("send", size, devices, "dgx-b200")
         measured = quantity(size) / quantity(rows[name].measured["peak_busbw"], "GB/s")
-        assert found.around is not None
-        assert found.around.low <= measured <= found.around.high
-        assert float((measured / found.expected).m_as("")) == pytest.approx(1, abs=error)
+        assert message.around is not None
+        assert message.around.low <= measured <= message.around.high
+        assert float((measured / message.expected).m_as("")) == pytest.approx(1, abs=error)
 
 
 def test_a_send_takes_one_link_or_one_port() -> None:
     """A switch gives it all links, a mesh and a torus one, and a network the device's port."""
     h100, mesh, torus = (machines.get(name) for name in ("dgx-h100", "mi300x-8", "tpu-v5e"))
     for machine, devices, rate in ((h100, 8, h100.bandwidth), (h100, 16, h100.ports)):
-        found = communication.time("send", "1 GB", devices, machine)
-        assert found.lower.m_as("s") == pytest.approx((quantity("1 GB") / rate).m_as("s"))
+        message = communication.time("send", "1 GB", devices, machine)
+        assert message.lower.m_as("s") == pytest.approx((quantity("1 GB") / rate).m_as("s"))
     for machine, several in ((mesh, mesh.domain - 1), (torus, 2 * len(torus.sides))):
-        found = communication.time("send", "1 GB", machine.domain, machine)
-        assert found.expected is not None
+        message = communication.time("send", "1 GB", machine.domain, machine)
+        assert message.expected is not None
         one_link = (quantity("1 GB") * several / machine.bandwidth).m_as("s")
-        assert one_link <= found.expected.m_as("s") <= 2 * one_link
+        assert one_link <= message.expected.m_as("s") <= 2 * one_link
 
 
 @pytest.mark.parametrize("word", ["send", "send-recv", "sendrecv", "p2p", "point-to-point"])
@@ -391,25 +391,25 @@ def test_people_call_a_send_by_several_words(command: Command, word: str) -> Non
 
 def test_sources_that_contradict_one_another_are_named_and_the_range_holds_both() -> None:
     """Two sums over two racks of GB200, of two clouds: one takes twice as long as the other."""
-    found = communication.time("all_reduce", "1 GB", 144, "gb200-nvl72")
-    assert found.fastest is not None
-    assert found.upper is not None
-    assert found.around is not None
-    assert found.upper > 1.9 * found.fastest
-    assert found.around.low <= found.fastest
-    assert found.upper <= found.around.high
-    [sentence] = found.caveats
+    message = communication.time("all_reduce", "1 GB", 144, "gb200-nvl72")
+    assert message.fastest is not None
+    assert message.upper is not None
+    assert message.around is not None
+    assert message.upper > 1.9 * message.fastest
+    assert message.around.low <= message.fastest
+    assert message.upper <= message.around.high
+    [sentence] = message.caveats
     assert sentence.startswith("Sources contradict one another, allreduce-128xgb200-two-racks-oci")
-    low, high = curves.spread(found.measured[0], 1e9)
-    assert found.around.high / found.around.low > high / low
+    low, high = curves.spread(message.measured[0], 1e9)
+    assert message.around.high / message.around.low > high / low
 
 
 def test_sources_that_agree_keep_the_range_of_their_class() -> None:
-    found = communication.time("all_reduce", "1 GB", 8, "dgx-h100")
-    assert found.around is not None
-    assert not any("contradict" in sentence for sentence in found.caveats)
-    low, high = curves.spread(found.measured[0], 1e9)
-    assert (found.around.high / found.around.low).m_as("") == pytest.approx(high / low)
+    message = communication.time("all_reduce", "1 GB", 8, "dgx-h100")
+    assert message.around is not None
+    assert not any("contradict" in sentence for sentence in message.caveats)
+    low, high = curves.spread(message.measured[0], 1e9)
+    assert (message.around.high / message.around.low).m_as("") == pytest.approx(high / low)
 
 
 def test_one_device_of_a_machine_sends_nothing() -> None:

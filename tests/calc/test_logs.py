@@ -814,7 +814,7 @@ def test_a_run_has_a_place_among_what_is_expected(tmp_path: Path, command: Comma
     slow = checked(run, VLLM.format(clients=1, ttft=3345.37, tpot=20.63), about)
     assert (slow.possible, slow.side) == (True, "below")
     assert any("eager" in each for each in slow.usual)
-    block = VLLM.format(clients=1, ttft=1800.0, tpot=9.0).replace("26.84", "60")
+    block = VLLM.format(clients=1, ttft=1800.0, tpot=9.0).replace("26.84", "50")
     usual = checked(run, block, about)
     assert usual.side == "inside"
     assert usual.usual == []

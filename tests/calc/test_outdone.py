@@ -176,14 +176,14 @@ def test_what_no_server_reaches_is_in_no_interval() -> None:
 def test_all_loops_of_a_server_that_finds_prompts_are_in_no_interval() -> None:
     """Reuse is a server's: four loops of two servers of Llama 3.1 8B show less of it than six."""
     loops = [row for row in closed_loops.rows() if row["model"] == "llama-3-1-8b"]
-    found = [row for row in loops if closed_loops.finds_prompts(row)]
-    assert {(row["software"], row["tensor"]) for row in found} == {
+    reusing = [row for row in loops if closed_loops.finds_prompts(row)]
+    assert {(row["software"], row["tensor"]) for row in reusing} == {
         ("vllm 0.12.0", 1),
         ("vllm 0.12.0", 2),
     }
-    assert len(found) == 10
-    assert sum(map(closed_loops.is_reachable, found)) == 4
-    assert {row["machine"] for row in found} == {"dgx-h200"}
+    assert len(reusing) == 10
+    assert sum(map(closed_loops.is_reachable, reusing)) == 4
+    assert {row["machine"] for row in reusing} == {"dgx-h200"}
 
 
 def test_loops_whose_streams_held_tokens_back_are_in_no_interval() -> None:
