@@ -223,12 +223,18 @@ class Layout:
                 f"{model.name} has {groups} heads of keys and values, which {{tensor}} slices"
                 " neither divide nor are a multiple of: take {slices}",
             )
-        for name in ("feed_forward_width", "expert_width", "shared_expert_width"):
+        multiple = model.width_multiple  # of widths that differ, of which the model has the mean
+        for name, least in (
+            ("feed_forward_width", multiple),
+            ("expert_width", multiple),
+            ("shared_expert_width", None),
+        ):
             if (width := getattr(model, name)) is not None:
+                said = width if least is None else f"multiples of {least}"
                 yield (
-                    width % self.tensor == 0,
+                    (least or width) % self.tensor == 0,
                     f"{{tensor}} slices do not divide the {name.replace('_', ' ')} of"
-                    f" {model.name}, {width}: take {{slices}}",
+                    f" {model.name}, {said}: take {{slices}}",
                 )
         yield (
             # The first stage may hold the embedding alone, and the last the output.

@@ -294,6 +294,22 @@ def test_slices_that_divide_heads_and_not_the_feed_forward_network() -> None:
         Layout(tensor=12).parameters(model)
 
 
+def test_slices_divide_each_of_several_widths_and_not_their_mean() -> None:
+    """1 606, the mean of Puzzle's experts, is no multiple of 4, and each of their widths is."""
+    puzzle = models.get("nemotron-3-puzzle-75b-a9b")
+    assert puzzle.expert_width == 1606
+    assert all(Layout(tensor=slices).legal(puzzle) for slices in (2, 4, 8))
+    few = replace(puzzle, width_multiple=4)
+    with pytest.raises(
+        InputError, match=r"8 slices do not divide the expert width of .* of 4: tak"
+    ):
+        Layout(tensor=8).parameters(few)
+    with pytest.raises(InputError, match=r"expert width of .*, 1606: take 1 or 2"):
+        Layout(tensor=8).parameters(replace(puzzle, width_multiple=None))
+    blocks = models.get("llama-3-3-nemotron-super-49b"), models.get("gemma-4-e2b")
+    assert all(Layout(tensor=8).legal(model) for model in blocks)
+
+
 def test_bad_input() -> None:
     with pytest.raises(
         InputError, match=r"a transformer of calc.models is needed here; got ResNet"

@@ -354,6 +354,21 @@ KIMI["linear_attn_config"] = {
     "short_conv_kernel_size": 4,
     "full_attn_layers": [4, 8, 12, 16, 20, 24, 27],
 }
+MISTRAL_4 = config("mistral4", "36 4096 32 32 12288 131072 1048576") | LATENT
+MISTRAL_4 |= {"q_lora_rank": 1024, "kv_lora_rank": 256, "qk_nope_head_dim": 64}
+MISTRAL_4 |= {"n_routed_experts": 128, "num_experts_per_tok": 4, "n_shared_experts": 1}
+MISTRAL_4 |= {"moe_intermediate_size": 2048, "first_k_dense_replace": 0}
+GLM_LITE = config("glm4_moe_lite", "47 2048 20 20 10240 154880 202752") | LATENT
+GLM_LITE |= {"q_lora_rank": 768, "qk_nope_head_dim": 192, "v_head_dim": 256}
+GLM_LITE |= {"n_routed_experts": 64, "num_experts_per_tok": 4, "n_shared_experts": 1}
+GLM_LITE |= {"moe_intermediate_size": 1536, "topk_method": "noaux_tc"}
+QWEN_MOE = config("qwen2_moe", "24 2048 16 16 5632 151936 8192", num_experts=60)
+QWEN_MOE |= {"num_experts_per_tok": 4, "moe_intermediate_size": 1408}
+QWEN_MOE |= {"shared_expert_intermediate_size": 5632}
+OLMOE = config("olmoe", "16 2048 16 16 1024 50304 4096", num_experts=64, num_experts_per_tok=8)
+DEEPSEEK = config("deepseek", "28 2048 16 16 10944 102400 4096", n_routed_experts=64)
+DEEPSEEK |= {"num_experts_per_tok": 6, "n_shared_experts": 2, "moe_intermediate_size": 1408}
+DEEPSEEK |= {"first_k_dense_replace": 1, "moe_layer_freq": 1}
 ADDED: dict[str, tuple[dict[str, Any], float, float]] = {  # in billions, and how far off at most
     "ernie": (ERNIE, 21.825437888, 1e-5),
     "deepseek v2 lite": (V2_LITE, 15.706484224, 1e-5),
@@ -375,6 +390,47 @@ ADDED: dict[str, tuple[dict[str, Any], float, float]] = {  # in billions, and ho
         0.01,
     ),
     "mimo v2.5": (RELEASED["mimo-v2-flash"] | {"model_type": "mimo_v2"}, 309, 0.5),
+    "mistral 4": (MISTRAL_4, 118.98, 0.03),
+    "glm 4.7 flash": (GLM_LITE, 29.94, 0.01),
+    "smollm 3": (config("smollm3", "36 2048 16 4 11008 128256 65536"), 3.075098624, 0),
+    "qwen 1.5 moe": (QWEN_MOE, 14.315784192, 0),
+    "olmoe": (OLMOE, 6.919161856, 0),
+    "deepseek moe": (DEEPSEEK, 16.375728128, 0),
+    "glm 4": (
+        config("glm4", "61 6144 48 2 23040 151552 32768", head_dim=128, attention_bias=False),
+        32.566081536,
+        0,
+    ),
+    "ernie 4.5": (
+        config("ernie4_5", "18 1024 16 2 3072 103424 131072", head_dim=128)
+        | {"use_bias": False, "tie_word_embeddings": True},
+        0.360748032,
+        0,
+    ),
+    "internlm 2": (
+        config("internlm2", "32 4096 32 8 14336 92544 32768", bias=False),
+        7.737708544,
+        0,
+    ),
+    "minicpm": (config("minicpm", "40 2304 36 36 5760 122753 4096"), 2.724880896, 0),
+    "aya 23": (config("cohere", "32 4096 32 8 14336 256000 8192"), 8.028033024, 0),
+    "command r7b": (
+        config("cohere2", "32 4096 32 8 14336 256000 132096", sliding_window=4096),
+        8.028033024,
+        0,
+    ),
+    "starcoder 2": (
+        config("starcoder2", "30 3072 24 2 12288 49152 16384", sliding_window=4096),
+        3.030371328,
+        0,
+    ),
+    "stablelm 2": (
+        config("stablelm", "24 2048 32 32 5632 100352 4096", use_qkv_bias=True),
+        1.644515328,
+        0,
+    ),
+    "phi 2": (config("phi", "32 2560 32 32 10240 51200 2048"), 2.779683840, 0),
+    "pythia": (config("gpt_neox", "16 2048 8 8 8192 50304 2048"), 1.011781632, 0),
     # 7.83 as its page counts it, with the layer and the matrix of its module for further tokens
     "mimo": (
         config("mimo", "36 4096 32 8 11008 151680 32768", head_dim=128, attention_bias=True),
@@ -420,6 +476,25 @@ def test_blocks_that_differ(read: Callable[[Any], models.Transformer]) -> None:
         read(said | {"block_configs": linear})
 
 
+def test_experts_that_differ_by_block(read: Callable[[Any], models.Transformer]) -> None:
+    """Experts of 1 280 and 2 688, 4 and 22 of them: 13 of 1 984, which 8 slices divide."""
+    few = {"block_type": "moe", "moe_intermediate_size": 1280, "num_experts_per_tok": 4}
+    many = {"block_type": "moe", "moe_intermediate_size": 2688, "num_experts_per_tok": 22}
+    said = RELEASED["nemotron-3-super-120b-a12b"] | {"model_type": "nemotron_h_puzzle"}
+    said = {
+        name: value for name, value in said.items() if name not in few and "pattern" not in name
+    }
+    said |= {"num_hidden_layers": None, "layers_block_type": ["mamba", "moe", "attention", "moe"]}
+    blocks = [{"block_type": "mamba"}, few, {"block_type": "attention"}, many]
+    made = read(said | {"block_configs": blocks})
+    assert (made.expert_width, made.active_experts, made.width_multiple) == (1984, 13, 128)
+    assert any("1280 to 2688 are counted as of their mean, 1984" in note for note in made.notes)
+    for other, named in (({"n_routed_experts": 8}, "different n_routed_experts"), (0, "have moe_")):
+        changed = few | (other if isinstance(other, dict) else {"moe_intermediate_size": other})
+        with pytest.raises(InputError, match=f"block_configs .*{named}"):
+            read(said | {"block_configs": [*blocks[:1], changed, *blocks[2:]]})
+
+
 def test_encoders_of_images_are_counted(read: Callable[[Any], models.Transformer]) -> None:
     """Qwen2.5-VL 7B and Qwen3-VL 8B have as many as their pages count, less those of the text."""
     text = config("qwen2_5_vl", "28 3584 28 4 18944 152064 128000", use_sliding_window=False)
@@ -457,7 +532,7 @@ def test_a_config_of_each_family_is_held() -> None:
     held = {each.get("model_type") for each in inner}
     held |= {config["model_type"] for config in RELEASED.values()}
     held |= {configuration["model_type"] for configuration, *_ in ADDED.values()}
-    others = {"qwen2_5_vl_text", "minimax_m3_vl", "nemotron-nas"}
+    others = {"qwen2_5_vl_text", "minimax_m3_vl", "nemotron-nas", "nemotron_h_puzzle"}
     assert {*known()["families"]} - held == {"gemma", "gpt2"} | others
 
 

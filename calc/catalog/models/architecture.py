@@ -177,6 +177,8 @@ class Transformer(Entry):
     biases: tuple[str, ...] = ()
     output: str = "own"
     feed_forward_width: int | None = None
+    width_multiple: int | None = None
+    """What the widths of all networks are multiples of, where they differ and stand as a mean."""
     vocabulary: int | None = None
     patch_inputs: int | None = None
     classes: int | None = None

@@ -26,6 +26,8 @@ JOINING_TYPES = {
 }
 JOINING_NAMES = {name: JOINING[joined] for joined, name in JOINING_TYPES.items()}
 OF_BLOCKS = ("n_heads_in_group", "no_op", "ffn_mult")  # what is read of blocks that differ
+MEANT = ("moe_intermediate_size", "num_experts_per_tok")  # of which blocks' mean is taken
+EXPERTS_OF_BLOCKS = (*MEANT, "n_routed_experts", "moe_shared_expert_intermediate_size")
 NEMOTRON_BLOCKS = {"mamba": "state", "attention": "full", "mlp": "dense", "moe": "experts"}
 
 
@@ -47,8 +49,8 @@ def model_of(config: Config, key: str) -> Transformer:
             given=family,
             allowed=tuple(families),
         )
-    usual = config.flag("tie_word_embeddings", family.startswith(("gemma", "gpt2", "lfm2")))
-    tied = config.flag("tie_embedding", usual)
+    shared = families[family].get("tied", family.startswith(("gemma", "gpt2")))
+    tied = config.flag("tie_embedding", config.flag("tie_word_embeddings", shared))
     numbers: Fields = {"output": "tied" if tied else "own", "biases": (), "notes": ()}
     if (encoder := vision.parameters(config)) is not None:
         numbers["vision"] = encoder
@@ -143,6 +145,17 @@ def _llama(config: Config, family: Fields) -> Fields:
     return _dense(config, {"numbers": names}) | {"kv_heads": heads}  # the first have no groups
 
 
+def _gpt_neox(config: Config, family: Fields) -> Fields:
+    shape = _counts(config, family)
+    return shape | {"kv_heads": shape["heads"]}
+
+
+def _starcoder2(config: Config, family: Fields) -> Fields:
+    shape = _dense(config, family)
+    biased = config.flag("use_bias", True)
+    return shape | {"biases": ("qkv", "attention output", "feed-forward") if biased else ()}
+
+
 def _gpt2(config: Config, family: Fields) -> Fields:
     counts = _counts(config, family)
     width = config.count("n_inner", 4 * counts["width"])
@@ -153,6 +166,15 @@ def _gpt2(config: Config, family: Fields) -> Fields:
 def _qwen2(config: Config, family: Fields) -> Fields:
     shape = _dense(config, family)
     return shape | {"biases": tuple({"qkv": 0} | dict.fromkeys(shape["biases"]))}
+
+
+def _qwen2_moe(config: Config, family: Fields) -> Fields:
+    config.flag("qkv_bias", True)
+    return _qwen3_moe(config, family) | {"biases": ("qkv",)}
+
+
+def _stablelm(config: Config, family: Fields) -> Fields:
+    return _counts(config, family) | {"biases": ("qkv",) if config.flag("use_qkv_bias") else ()}
 
 
 def _mimo(config: Config, family: Fields) -> Fields:
@@ -192,6 +214,7 @@ def _decilm(config: Config, family: Fields) -> Fields:
     return shape | {
         "kv_heads": heads // int(groups.pop()),
         "feed_forward_width": mean,
+        "width_multiple": 256,
         "attention": attentions,
         "feed_forward": networks,
         "notes": (note,) if min(widths) < max(widths) else (),
@@ -239,6 +262,7 @@ def _gemma4(config: Config, family: Fields) -> Fields:
         if wide:  # the networks of these layers, which are then counted as of their mean
             narrow, layers = shape["feed_forward_width"], shape["layers"]
             shape["feed_forward_width"] = mean = round(narrow * (1 + borrowing / layers))
+            shape["width_multiple"] = narrow
             note = f"its networks of {narrow} to {2 * narrow} are counted as of their mean, {mean}"
             shape["notes"] = (note,)
     if shared:
@@ -305,6 +329,8 @@ def _routed(config: Config, shape: Fields, shared: str = "n_shared_experts") -> 
     config.must_be("moe_layer_freq", 1)
     kinds = ["dense"] * first + ["experts"] * (shape["layers"] - first)
     shape |= {"shared_experts": config.count(shared)} if config.get(shared) else {}
+    if not first:
+        shape.pop("feed_forward_width", None)
     shape["biases"] = (*shape["biases"], "router")
     return shape | {"feed_forward": tuple(kinds)}
 
@@ -461,10 +487,37 @@ def _granite(config: Config, family: Fields) -> Fields:
     return shape | {"attention": tuple(kinds or ["state"])}
 
 
+def _experts_of_blocks(config: Config) -> Fields:
+    """Experts that differ from block to block, as a search left them: their mean is implied."""
+    blocks = config.get("block_configs")
+    if blocks is None:
+        return {}
+    listed = blocks if isinstance(blocks, list) else []
+    if len(listed) != config.count("num_hidden_layers") or not all(
+        isinstance(block, dict) for block in listed
+    ):
+        raise config.error("block_configs must list a block for each layer")
+    routed = [block for block in listed if block.get("block_type") == "moe"]
+    numbers: dict[str, list[int]] = {}
+    for name in EXPERTS_OF_BLOCKS:
+        numbers[name] = each = [block.get(name, config.get(name)) for block in routed]
+        if not all(type(number) is int and number > 0 for number in each):
+            raise config.error(f"block_configs must have {name} of each block of experts")
+        if len({*each}) > 1 and name not in MEANT:
+            raise config.error(f"block_configs has blocks of different {name}, which is not read")
+        config.imply(name, round(sum(each) / len(each)) if each else None)
+    widths = numbers["moe_intermediate_size"]
+    if len({*widths}) < 2:
+        return {}
+    mean = config.get("moe_intermediate_size")
+    note = f"its experts of {min(widths)} to {max(widths)} are counted as of their mean, {mean}"
+    return {"width_multiple": math.gcd(*widths), "notes": (note,)}
+
+
 def _nemotron_h(config: Config, family: Fields) -> Fields:
     listed = config.get("layers_block_type")
     config.imply("num_hidden_layers", len(listed) if isinstance(listed, list) else None)
-    shape = _counts(config, family)
+    shape = _counts(config, family) | _experts_of_blocks(config)
     kinds = config.kinds("hybrid_override_pattern", NEMOTRON)
     kinds = kinds or config.kinds("layers_block_type", NEMOTRON_BLOCKS)
     if kinds is None:
@@ -562,9 +615,18 @@ SHAPES: dict[str, Callable[[Config, Fields], Fields]] = {  # of families that ar
     "nemotron-nas": _decilm,
     "nemotron_h": _nemotron_h,
     "qwen2": _qwen2,
+    "qwen2_moe": _qwen2_moe,
     "qwen3_5_text": _gated_delta,
     "qwen3_moe": _qwen3_moe,
     "qwen3_next": _gated_delta,
+    "glm4": _mimo,
+    "glm4_moe_lite": _deepseek,
+    "gpt_neox": _gpt_neox,
+    "mistral4": _deepseek_v2,
+    "deepseek": _deepseek_v2,
+    "phi": _counts,
     "seed_oss": _seed_oss,
+    "stablelm": _stablelm,
+    "starcoder2": _starcoder2,
     "step3p7": _step3,
 }
