@@ -91,6 +91,8 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
 }
 TITLES |= {name: title for name, (title, _, _) in FIELDS.items()}
 HALVES = ("fp16", "bf16")
+NO_KERNEL = "of which no kernel was measured"
+"""What is said of a program, or of a version, whose rates are those of others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +160,7 @@ class Software(Entry):
             rest = f", and where it was not measured, kernels of {borrowed}" if others else ""
             return f"{name}{rest}"
         rest = f": those of {borrowed}" if others else ""
-        return f"{self.title()}, of which no kernel was measured{rest}"
+        return f"{self.title()}, {NO_KERNEL}{rest}"
 
     def products_faster(self, device: Device, dtype: str, narrow: bool = False) -> float:
         """Return the factor by which its products are faster than with FP32 sums on a device.

@@ -11,6 +11,7 @@ from calc import formats
 from calc.catalog import intervals
 from calc.catalog.hardware import dtype_of
 from calc.catalog.intervals import cuts, marked, three
+from calc.catalog.software import NO_KERNEL
 from calc.core.report import Table
 from calc.core.units import Quantity, quantity
 from calc.planning import drawing
@@ -100,7 +101,7 @@ def _cuts(plans: Sequence[Estimate]) -> str:
 
 
 def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
-    """Return what several stand on in a line, and a sentence for each that is not measured."""
+    """Return what several stand on in a line, and a sentence for each that was not measured."""
     several = [plan for _, plan in plans]
     texts = dict.fromkeys(map(_rows, several))
     if len(texts) == 1:
@@ -113,8 +114,13 @@ def bases(plans: Sequence[tuple[str, Estimate]]) -> tuple[str, list[str]]:
         similar = [f"rows like each: medians of {medians[0]:.1%} to {medians[-1]:.1%}"]
     basis = next(iter(words)) if len(words) == 1 else counted(several)
     line = "; ".join([basis, *similar]) + _cuts(several)
-    unlike = [(name, plan) for name, plan in plans if plan.basis != intervals.MEASURED]
-    return line, [f"{name}: {_rows(plan).partition('; ')[0]}." for name, plan in unlike]
+    whose = [(name, plan.basis, _rows(plan).partition("; ")[0]) for name, plan in plans]
+    unlike = [
+        f"{name}: {rates}."
+        for name, basis, rates in whose
+        if basis != intervals.MEASURED or NO_KERNEL in rates
+    ]
+    return line, unlike
 
 
 def counted(plans: Sequence[Any]) -> str:

@@ -102,12 +102,13 @@ REQUESTS = r"(?:users?|clients?|req(?:uest)?s?|streams?|sessions)\b(?!\s*/)"
 AT_ONCE = r"\s*(?:at (?:once|a time)|concurrent|simultaneous|in parallel)"
 NODES = r"nodes?|servers?|hosts?|machines?"
 FORMAT = (
-    r"nvfp4|nf4|mxfp[468]|fp(?:4|8|16|32)|float(?:8|16|32)|awq|gptq|w4a16|w8a8|i?q\d_\w+|q[2-68]\b"
+    r"nvfp4|nf4|mxfp[468]|fp(?:4|8|16|32)|float(?:8|16|32)"
+    r"|(?:awq|gptq)(?:[- ](?:u?int[48]|[48][- ]?bits?))?|w4a16|w8a8|i?q\d_\w+|q[2-68]\b"
     r"|[uw]?int[48]|bfloat16|b?f16|\d+(?:\.\d+)?[- ]?bits?"
 )
 VENDORS = r"(?:(?:nvidia|amd|instinct|google|intel|apple|geforce|dgx|hgx)[\s-]+)*"
 DRAFTS = r"specul|draft|\bmtp\b|eagle|medusa|lookahead"
-PREFIXES = r"prefix(?:[- ]cach\w+)?|cache hit|cached (?:prompt|input)"
+PREFIXES = r"prefix(?:[- ]cach\w+)?|cache hit|cached (?:prompt|input)|\bpp ?\d+ ?@"
 OFFLOADS = (
     r"(?:cpu )?off-?load|(?:host|cpu|system|unified|main) (?:memory|ram)|zero-infinity"
     r"|n?-?c(?:pu-)?moe\b(?:[ =]\d+)?|override-tensor|experts (?:on|in) (?:the )?cpu"
@@ -417,7 +418,9 @@ def _take_words(text: str, said: dict[str, Any]) -> str:
 
 def _weights_of(word: str) -> str:
     """The format of weights that a word of a checkpoint's name means."""
-    return ({"awq": "int4", "gptq": "int4", "w4a16": "int4"} | SMALLEST_OF).get(word.lower(), word)
+    if re.match("awq|gptq", word, re.I):
+        return "int8" if "8" in word else "int4"
+    return ({"w4a16": "int4"} | SMALLEST_OF).get(word.lower(), word)
 
 
 def _figures(clause: str, said: Mapping[str, Any], figures: dict[str, float]) -> str:

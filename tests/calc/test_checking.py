@@ -275,6 +275,21 @@ def test_rows_are_compared_with_what_is_meant() -> None:
     assert full.share == full.hardest.share
 
 
+def test_a_prompt_behind_others_is_read_from_a_cache() -> None:
+    """Rates of 512 tokens behind 16 Ki others have no range: those are not read again."""
+    behind = calc.check("Llama 3 8B q4_0 on one RTX 4090, llama.cpp, pp512 @ d16384: 3000 t/s")
+    assert behind.claim.reuses
+    assert (behind.place, behind.claim.ignored) == ([], ())
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"), [("AWQ-4bit", "int4"), ("GPTQ-Int4", "int4"), ("GPTQ-Int8", "int8")]
+)
+def test_a_scheme_with_its_bits_is_one_format(word: str, kept: str) -> None:
+    claim = read(f"Qwen3-30B-A3B-{word} on one RTX 3090, vLLM: 90 token/s")
+    assert (claim.row["dtype_weights"], claim.ignored) == (kept, ())
+
+
 def test_messages_and_prompts_have_ranges() -> None:
     pcie = calc.check("all-reduce on 4 RTX 5090: busbw 20 GB/s")
     assert pcie.place[0].startswith("inside what is expected of large messages")

@@ -359,3 +359,13 @@ def test_a_comparison_of_which_nothing_is_planned_fails(command: Command) -> Non
     printed = command.prints(f"compare deepseek-v3 --machines rtx-4090-1 {asked}", status=1)
     assert "none of them is planned" in printed
     assert compare("llama-3-8b", ["h100"], **ASKED).status == 0
+
+
+def test_versions_that_nobody_measured_are_named() -> None:
+    """Two of them are expected alike: whose kernels count for both is said of each."""
+    later = compare("llama-3-8b", "h100", software="vllm 0.25, vllm 0.26", devices=1, **ASKED)
+    for version in ("0.25", "0.26"):
+        [told] = [each for each in later.caveats if each.startswith(f"vLLM {version}: ")]
+        assert told.endswith("of which no kernel was measured: those of vLLM 0.24.0.")
+    known = compare("llama-3-8b", "h100", software="vllm 0.19, vllm 0.24", devices=1, **ASKED)
+    assert not any("no kernel" in each for each in known.caveats)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from calc.catalog.models.networks import check_name, read_number, read_numbers
 from calc.catalog.models.release import Release
-from calc.core.arguments import as_list, one_of
+from calc.core.arguments import as_list, counted, one_of
 from calc.core.errors import InputError, abbreviated, did_you_mean
 from calc.core.fixed import Fixed
 from calc.core.records import Entry
@@ -399,10 +399,11 @@ class Transformer(Entry):
         """Return the model with a longer or shorter context than published.
 
         >>> from calc import models
-        >>> print(models.get("llama-3-8b").with_context(131072).context)
-        131072
+        >>> llama = models.get("llama-3-8b")
+        >>> print(llama.with_context(100_000).context, llama.with_context("128k").context)
+        100000 131072
         """
-        longest = read_number(self.name, "context", context)
+        longest = read_number(self.name, "context", counted(context))
         if longest == self.context:
             return self
         note = f"it is taken to read {longest} tokens, and {self.context} are published"
