@@ -305,13 +305,20 @@ class Check(Reported):
 
     @property
     def side(self) -> str:
-        """The side of what is expected: "below", "inside" or "above"; "" where none is."""
+        """The side of what is expected: "below", "inside" or "above"; "" where none is.
+
+        Where no range is known it is below that lies below all published rows like it, and of
+        messages what is far from its bound.
+        """
         if self.placed is not None:
             _, seconds, among = self.placed
             low, high = (end.m_as("s") for end in among.ends)
             return "above" if seconds < low else "below" if seconds > high else "inside"
-        far = self.claim.row.group == "collective" and self.hardest.share < FAR
-        return "below" if far else ""
+        claim = self.claim
+        if claim.row.group == "collective":
+            return "below" if self.hardest.share < FAR else ""
+        alone = claim.drafts or claim.reuses or claim.offloads  # as no row of these is
+        return "below" if self.percentile == 0 and not alone else ""
 
     @property
     def place(self) -> list[str]:

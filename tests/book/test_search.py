@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -10,7 +11,7 @@ from playwright.sync_api import BrowserContext
 
 from figures import live
 from tests.in_browser import open_file
-from tools.pages import search
+from tools.pages import ROOT, search
 
 PLANNED = {  # a question, and the inputs with which its planner opens
     "does llama 3.1 70b fit on h100": (
@@ -168,6 +169,27 @@ GOLDEN = {  # what is typed, the beginning of the first hit's address, and words
     "rooflin modle": ("chapters/roofline.html", ""),
     "ring_all_reduce": ("reference/calc/collectives.html", "ring_all_reduce"),
 }
+
+
+ASKED = {  # questions of planning, and the section by whose words each is found
+    "experts on an ssd": "chapters/serving.qmd#sec-larger-than-its-gpu",
+    "how many coding agents a node": "chapters/service-under-load.qmd#sec-prefixes",
+    "speculative decoding worth it": "chapters/drafts-and-pools.qmd#sec-drafts-here",
+    "power cap of a gpu": "chapters/cost-and-carbon.qmd#sec-joules",
+    "grpo step": "chapters/fine-tuning.qmd#sec-rollouts",
+    "seconds of video generation": "chapters/other-networks.qmd#sec-video",
+    "kubernetes deployment": "backmatter/command-line.qmd",
+    "limits of a plan in ci": "backmatter/command-line.qmd",
+}
+
+
+def test_questions_of_planning_have_words_and_sections() -> None:
+    for question, place in ASKED.items():
+        page, _, section = place.partition("#")
+        assert not section or f"{{#{section}" in (ROOT / page).read_text(encoding="utf-8")
+        words = re.findall(r"[a-z]+", search.WORDS[place].lower())
+        missing = {*question.split()} - {*words, "of", "the"}
+        assert not missing or missing <= {"a", "plan"}, question
 
 
 def test_planners_take_what_questions_fill_in() -> None:

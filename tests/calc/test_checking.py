@@ -275,6 +275,17 @@ def test_rows_are_compared_with_what_is_meant() -> None:
     assert full.share == full.hardest.share
 
 
+def test_what_lies_below_all_rows_is_explained_without_a_range() -> None:
+    """A pace of training whose lengths are not said, and a result of no named program."""
+    trained = calc.check("Llama 3 70B training on 32 A100, Megatron: 25 TFLOP/s per GPU")
+    assert (trained.place, trained.percentile) == ([], 0)
+    assert any("messages are not hidden" in each for each in trained.usual)
+    served = calc.check("gpt-oss-120b on 4 H100, 64 users, 1000 in, 1000 out: 700 token/s")
+    assert (served.place, served.side, len(served.usual)) == ([], "below", 1)
+    hosted = calc.check("gpt-oss-120b on 4 H100, CPU offload, 64 users: 100 token/s")
+    assert hosted.usual == []
+
+
 def test_a_prompt_behind_others_is_read_from_a_cache() -> None:
     """Rates of 512 tokens behind 16 Ki others have no range: those are not read again."""
     behind = calc.check("Llama 3 8B q4_0 on one RTX 4090, llama.cpp, pp512 @ d16384: 3000 t/s")

@@ -71,6 +71,19 @@ WORDS = {  # by which a section is looked for, too
         "KV cache size, concurrent requests gpu_memory_utilization"
     ),
     "chapters/roofline.qmd#sec-launch": "CUDA graph node kernel launch overhead",
+    "chapters/serving.qmd#sec-larger-than-its-gpu": (
+        "experts in host memory on an SSD, n-cpu-moe offload layers to the CPU, RAM"
+    ),
+    "chapters/service-under-load.qmd#sec-prefixes": (
+        "coding agents a node, sub-agents, how many agents, prefix cache hits"
+    ),
+    "chapters/fine-tuning.qmd#sec-rollouts": "post-training RLHF GRPO PPO, a step of RL",
+    "chapters/other-networks.qmd#sec-video": "video generation seconds frames, Wan",
+    "chapters/other-networks.qmd#sec-diffusion": "image generation steps, text encoder, VAE",
+    "chapters/cost-and-carbon.qmd#sec-joules": "power cap, power limit of a GPU, watts",
+    "backmatter/command-line.qmd": (
+        "Kubernetes manifests KServe Dynamo llm-d Helm deployment, assert a plan's limits in CI"
+    ),
 }
 RUNS = {"device_time": " GPU hours", "work": " compute FLOPs"}  # what else each is called
 KINDS = {  # of a constant, by the beginning of its key

@@ -69,8 +69,8 @@ class Manifests(Reported):
         if self.platform != "manifests":
             name = self._name(pools[0]).removesuffix(f"-{pools[0].does}")
             return platforms.documents(self.platform, name, [self._server(pool) for pool in pools])
-        found = [each for pool in pools for each in self._of(pool)]
-        return [*found, *self._router()] if len(pools) > 1 else found
+        servers = [each for pool in pools for each in self._of(pool)]
+        return [*servers, *self._router()] if len(pools) > 1 else servers
 
     @cached_property
     def lines(self) -> list[str]:
