@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
-import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from press.build import render
 from tests.in_browser import PHONE, THEMES, axe_violations, open_file
+from tests.press.tiny_book import WITHOUT_PDF, rendered, unpacked
 
 pytestmark = [pytest.mark.xdist_group("press in a browser"), pytest.mark.slow]  # one render
 
@@ -59,12 +55,9 @@ Value("""| []{.q key="Wire.rows"}Name | Size | Time |
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("cards")
-    (root / "_quarto.yml").write_text(
-        "project:\n  type: book\nbook:\n  title: T\n  chapters: [index.qmd]\n"
-    )
+    (root / "_quarto.yml").write_text(WITHOUT_PDF, encoding="utf-8")
     (root / "index.qmd").write_text(PAGE, encoding="utf-8")
-    render(root, "html")
-    return root / "_book"
+    return rendered(root) / "_book"
 
 
 @pytest.fixture
@@ -77,9 +70,7 @@ def test_the_page_names_its_values_and_keeps_their_cards_apart(site: Path) -> No
     assert '<data class="q" value="2 s" data-key="Wire.time">2 s</data>' in html
     assert '<table data-key="Wire.rows">' in html
     assert "datasheet" not in html
-    packed = re.search('"(.*)"', (site / "assets/cards/index.js").read_text(encoding="utf-8"))
-    assert packed
-    cards = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    cards = unpacked(site / "assets/cards/index.js")
     assert cards["Wire.time"]["inputs"] == {"size": "Wire.size", "rate": "wire"}
 
 
@@ -91,8 +82,6 @@ def test_a_value_that_is_pointed_at_shows_its_tree_beside_itself(page: Page) -> 
     expect(card).to_contain_text("Maker (2020), checked 2020-01-02. Twice.")
     expect(card).to_contain_text("16 B size chosen for the example")
     at, shown = value.bounding_box(), card.bounding_box()
-    assert at
-    assert shown
     assert shown["y"] >= at["y"] + at["height"] or shown["y"] + shown["height"] <= at["y"]
     page.mouse.move(5, 5)
     expect(card).to_be_hidden()
@@ -123,13 +112,6 @@ def test_arrows_lead_from_cell_to_cell(page: Page) -> None:
     expect(cells.nth(3)).to_be_focused()
 
 
-def test_the_call_is_copied(page: Page) -> None:
-    page.locator("p .q").click()
-    page.get_by_role("button", name="Copy call").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == "print(16 / 8)\n"
-
-
 def test_a_tap_opens_and_closes_a_card_that_fits_a_phone(browser: Browser, site: Path) -> None:
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
     page = open_file(context.new_page(), site / "index.html")
@@ -137,26 +119,26 @@ def test_a_tap_opens_and_closes_a_card_that_fits_a_phone(browser: Browser, site:
     value.tap()
     expect(card).to_be_visible()
     box = card.bounding_box()
-    assert box
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= PHONE["width"]
+    assert 0 <= box["x"] <= PHONE["width"] - box["width"]
     page.locator("h1").tap()
     expect(card).to_be_hidden()
     context.close()
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_an_open_card_is_easy_to_use(page: Page, theme: str) -> None:
+def test_an_open_card_is_easy_to_use_and_its_call_is_copied(page: Page, theme: str) -> None:
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     page.locator("p .q").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert axe_violations(page) == []
+    page.get_by_role("button", name="Copy call").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "print(16 / 8)\n"
 
 
 def test_without_scripts_a_value_is_text(browser: Browser, site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((site / "index.html").as_uri())
+    page = open_file(context.new_page(), site / "index.html")
     value = page.locator("p .q")
     expect(value).to_have_text("2 s")
     expect(value).to_have_css("cursor", "auto")

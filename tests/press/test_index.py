@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 
-from press.build import render
-from tests.press.tiny_book import Write, printed, refusal
+from tests.press.tiny_book import Write, page_of, printed, rendered
 
-HILLS = """# Hills {#sec-hills}
-
-A [marmot]{.index} whistles, and a [**Tree**]{.index entry="tree"} stands.
-"""
-LAKES = """# Lakes {#sec-lakes}
-
-[Marmots]{.index entry="marmot"} swim not.
-"""
-INDEX = """# Index {.unnumbered}
+FILES = {
+    "hills.qmd": "# Hills {#sec-hills}\n\nA [marmot]{.index} whistles, and a "
+        '[**Tree**]{.index entry="tree"} stands.\n',
+    "lakes.qmd": '# Lakes {#sec-lakes}\n\n[Marmots]{.index entry="marmot"} swim not.\n',
+    "places.qmd": """# Index {.unnumbered}
 
 ::: {.indexed}
 
@@ -26,28 +21,18 @@ INDEX = """# Index {.unnumbered}
 
 [Tree](hills.qmd#sec-hills)
 :   It stands.
-"""
+""",
+}  # fmt: skip
 
 
 def test_paper_lists_the_pages_of_marks_and_the_site_their_sections(write_book: Write) -> None:
-    files = {"hills.qmd": HILLS, "lakes.qmd": LAKES, "places.qmd": INDEX}
-    root = write_book("# A\n\nB.\n", files)
-    render(root)
+    root = rendered(write_book("# A\n\nB.\n", FILES))
     pages = printed(root)
     hills, lakes = (
         next(number for number, page in enumerate(pages, 1) if words in page)
         for words in ("whistles", "swim not")
     )
-    listed = pages[-1]
-    assert f"marmot {hills}–{lakes}" in listed, listed  # neighbours are one range
-    assert f"tree {hills}" in listed, listed
-    assert f"It stands. {hills}" in listed, listed
-    site = (root / "_book" / "places.html").read_text(encoding="utf-8")
-    inside = site[site.index('class="indexed"') :]
-    links = re.findall(r'<a href="(\w+)\.html', inside)
-    assert links[:3] == ["hills", "lakes", "hills"], links
-
-
-def test_a_mark_takes_an_entry_alone(write_book: Write) -> None:
-    said = refusal(write_book("# A\n\n[tree]{.index page=3}\n"))
-    assert any("`page=` on a span" in sentence for sentence in said), said
+    for line in (f"marmot {hills}–{lakes}", f"tree {hills}", f"It stands. {hills}"):
+        assert line in pages[-1]  # neighbours are one range
+    inside = page_of(root, "places").partition('class="indexed"')[2]
+    assert re.findall(r'<a href="(\w+)\.html', inside)[:3] == ["hills", "lakes", "hills"]

@@ -10,11 +10,10 @@ from press.running import kernel
 from press.writing.pdf import _fitted
 
 NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
-WIDE = """
-| GPUs | Tokens an expert, on average | Rate of a GPU |
-| --: | --: | --: |
-| 320 | 2310 | 2400 tokens/s |
-"""
+WIDE = (
+    "| GPUs | Tokens an expert, on the average of all devices of a large group and of its servers"
+    " | Rate of a GPU |\n| --: | --: | --: |\n| 320 | 2310 | 2400 tokens/s |\n"
+)
 
 
 def points(path: str) -> list[tuple[str, int, int]]:
@@ -38,17 +37,15 @@ def points(path: str) -> list[tuple[str, int, int]]:
 
 def test_a_path_by_steps_goes_where_it_went() -> None:
     choose = random.Random(7)
+
+    def spot() -> str:
+        across = choose.choice([0, 0.5, -3.25, choose.uniform(-50, 50)])
+        return f"{across:.2f} {choose.choice([0, 1, 7.1]):.2f}"
+
     for _ in range(300):
         path = ""
         for _ in range(choose.randint(1, 3)):
-            places = [
-                (
-                    choose.choice([0, 0.5, -3.25, choose.uniform(-50, 50)]),
-                    choose.choice([0, 1, 7.1]),
-                )
-                for _ in range(choose.randint(1, 5))
-            ]
-            stroke = " L ".join(f"{x:.2f} {y:.2f}" for x, y in places)
+            stroke = " L ".join(spot() for _ in range(choose.randint(1, 5)))
             path += f"M {stroke} " + choose.choice(["", "z "])
         match = re.match(r' d="([^"]*)"', f' d="{path.strip()}"')
         assert match
@@ -65,11 +62,7 @@ def test_groups_that_say_nothing_go_and_others_stay() -> None:
 def test_columns_of_a_table_that_is_too_wide_are_as_wide_as_what_they_hold() -> None:
     _, [narrow] = parse("| a | b |\n| - | - |\n| 1 | 2 |\n")
     assert _fitted(narrow, 108) == narrow
-    _, [table] = parse(
-        WIDE.replace(
-            "average", "the average of all devices of a very large group and of its servers"
-        )
-    )
+    _, [table] = parse(WIDE)
     shares = [width["c"] for _, width in _fitted(table, 108)["c"][2]]
     assert abs(sum(shares) - 1) < 1e-9
     assert shares[0] < shares[1] < shares[2]  # the long heading is broken, numbers are not

@@ -10,31 +10,21 @@ import pytest
 from press.document import pandoc
 from press.problems import BookError
 
-ODD = """\
-a\tb\r
-\tcode\tas it stands
-
--\ta
-
-    \tb
-
-| é | \u2028 |
-|--|--|
-| x | y |
-
-: A caption
-"""
+ODD = (
+    "a\tb\r\n\tcode\tas it stands\n\n-\ta\n\n    \tb\n\n"
+    "| é | \u2028 |\n|--|--|\n| x | y |\n\n: A caption\n"
+)
 
 
-def test_it_reads_what_the_program_reads() -> None:
+@pytest.mark.parametrize("text", [ODD, "", "\ufeff# A", "---\n{}\n---\n\n$x$ `y`{.z}"])
+def test_it_reads_what_the_program_reads(text: str) -> None:
     command = [pandoc.pandoc_path(), "-f", pandoc.MARKDOWN, "-t", "json"]
-    for text in (ODD, "", "\ufeff# A", "---\n{}\n---\n\n$x$ `y`{.z}"):
-        run = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
-        document = json.loads(run.stdout)
-        assert pandoc.parse(text) == (document["meta"], document["blocks"])
+    run = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
+    document = json.loads(run.stdout)
+    assert pandoc.parse(text) == (document["meta"], document["blocks"])
 
 
-def test_it_tells_warnings_and_faults_and_goes_on() -> None:
+def test_it_tells_warnings_and_faults_goes_on_and_is_replaced_when_it_has_died() -> None:
     pandoc.end_pandocs()  # those that other tests have left
     _, blocks = pandoc.parse("$\\foo{$")
     (process,) = pandoc._idle
@@ -45,12 +35,6 @@ def test_it_tells_warnings_and_faults_and_goes_on() -> None:
         pandoc.convert(blocks, "nothing")
     assert pandoc.convert([], "html5") == ("", "")
     assert pandoc._idle == [process]
-
-
-def test_one_that_has_died_is_told_and_replaced() -> None:
-    pandoc.end_pandocs()
-    pandoc.parse("a")
-    (process,) = pandoc._idle
     process.kill()
     with pytest.raises(BookError, match="pandoc fails"):
         pandoc.parse("b")

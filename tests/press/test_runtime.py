@@ -10,7 +10,7 @@ import pytest
 from press.build import render
 from press.reading.project import read_book
 from press.writing import runtime
-from tests.press.tiny_book import SETTINGS, Write, refusal
+from tests.press.tiny_book import SETTINGS, Write, cell, page_of, refusal, rendered
 
 LIVE_SETTINGS = SETTINGS.replace("format:", "live: models\nformat:")
 PAGE = '# A page\n\n::: {.live model="double"}\n\nA figure.\n\n:::\n'
@@ -23,56 +23,50 @@ def bare_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.shutil, "which", lambda program: None)
 
 
-def page_of(book: Path) -> str:
-    return (book / "_book" / "index.html").read_text()
+@pytest.fixture
+def packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runtime that is packed without node and npm."""
+
+    def pack(_book: object, _edition: object, scratch: Path) -> bool:
+        (scratch / "packed").mkdir()
+        (scratch / "packed" / "site.zip.js").write_text("")
+        return True
+
+    monkeypatch.setattr(runtime, "_packed", pack)
 
 
 @pytest.mark.usefixtures("bare_path")
 def test_without_npm_the_book_is_rendered_with_static_figures(
     write_book: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    book = write_book(PAGE, MODELS, LIVE_SETTINGS)
-    render(book, "html")
+    root = rendered(write_book(PAGE, MODELS, LIVE_SETTINGS), "html")
     messages = capsys.readouterr().err.strip().splitlines()
     assert [line for line in messages if "node and npm" in line] == [
         "The site has no Python for the browser, and its figures stay as drawn:"
         " node and npm bring it, and they are not on PATH."
     ]
-    assert "A figure." in page_of(book)
-    assert "live.js" not in page_of(book)
-    assert "JavaScript" not in page_of(book)
-    assert not (book / "_book" / "runtime").exists()
+    assert "A figure." in page_of(root)
+    assert "live.js" not in page_of(root)
+    assert "JavaScript" not in page_of(root)
+    assert not (root / "_book" / "runtime").exists()
 
 
-def test_a_render_leaves_the_runtime_out_where_it_is_told_to(
-    write_book: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book = write_book(PAGE, MODELS, LIVE_SETTINGS)
-    monkeypatch.setattr(runtime, "_packed", lambda *_: pytest.fail("it is packed"))
-    render(book, "html", runtime=False)
-    assert "live.js" not in page_of(book)
-
-
+@pytest.mark.usefixtures("packed")
 def test_a_page_has_its_scripts_and_the_sentence_for_readers_without_them(
     write_book: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def packed(_book: object, _edition: object, scratch: Path) -> bool:
-        (scratch / "packed").mkdir()
-        (scratch / "packed" / "site.zip.js").write_text("")
-        return True
-
-    monkeypatch.setattr(runtime, "_packed", packed)
     other = {**MODELS, "other.qmd": "# Another\n\nText.\n"}
-    book = write_book(PAGE, other, LIVE_SETTINGS)
-    render(book, "html")
-    assert 'data-live="models"' in page_of(book)
-    assert "assets/live.js" in page_of(book)
-    assert "without-scripts" in page_of(book)
-    assert "live.js" not in (book / "_book" / "other.html").read_text()
-    assert (book / "_book" / "runtime" / "site.zip.js").is_file()
-    (book / "other.qmd").write_text("# Another\n\nOther text.\n")
+    root = rendered(write_book(PAGE, other, LIVE_SETTINGS), "html")
+    assert 'data-live="models"' in page_of(root)
+    assert "assets/live.js" in page_of(root)
+    assert "without-scripts" in page_of(root)
+    assert "live.js" not in page_of(root, "other")
+    assert (root / "_book" / "runtime" / "site.zip.js").is_file()
+    (root / "other.qmd").write_text("# Another\n\nOther text.\n")
     monkeypatch.setattr(runtime, "_packed", lambda *_: pytest.fail("it is packed again"))
-    render(book, "html")
+    render(root, "html")
+    render(root, "html", runtime=False)  # left out where a render is told to
+    assert "live.js" not in page_of(root)
 
 
 def test_it_is_packed_while_cells_run_and_no_refusal_waits_for_it(
@@ -80,64 +74,47 @@ def test_it_is_packed_while_cells_run_and_no_refusal_waits_for_it(
 ) -> None:
     packing, cell_has_run = tmp_path / "packing", Event()
 
-    def packed(_book: object, _edition: object, scratch: Path) -> bool:
+    def pack(_book: object, _edition: object, scratch: Path) -> bool:
         packing.touch()
         (scratch / "packed").mkdir()
         return cell_has_run.wait(20)
 
-    monkeypatch.setattr(runtime, "_packed", packed)
+    monkeypatch.setattr(runtime, "_packed", pack)
     wait = f"import os, time\nwhile not os.path.exists({str(packing)!r}):\n    time.sleep(0.01)\n"
     settings = LIVE_SETTINGS + "execute:\n  timeout: 10\n"
-    book = write_book(f"{PAGE}\n```{{python}}\n{wait}1 / 0\n```\n", MODELS, settings)
-    assert refusal(book) == [
-        "index.qmd:9: this cell fails with ZeroDivisionError: division by zero"
-    ]
+    (problem,) = refusal(write_book(f"{PAGE}\n{cell(f'{wait}1 / 0')}", MODELS, settings))
+    assert problem == "index.qmd:9: this cell fails with ZeroDivisionError: division by zero"
     assert not cell_has_run.is_set()
     cell_has_run.set()
 
 
-def test_a_model_that_there_is_not_is_refused(
-    write_book: Write, monkeypatch: pytest.MonkeyPatch
+REFUSED = [  # a page, models, settings, and what is said of them
+    (PAGE.replace("double", "triple"), MODELS, "", "index.qmd:3: `models` has no model triple."),
+    (PAGE.replace(' model="double"', ""), MODELS, "", "press does not render blocks like"),
+    (PAGE, {}, "", "`live` names a Python package of the project, not 'models'."),
+    (PAGE, MODELS, "live-without: models.no\n",
+     "`live-without` names a Python package of the project, not 'models.no'."),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("packed")
+@pytest.mark.parametrize(("page", "models", "settings", "words"), REFUSED)
+def test_a_model_and_a_package_that_there_is_not_are_refused(
+    page: str, models: dict[str, str], settings: str, words: str, write_book: Write
 ) -> None:
-    def packed(_book: object, _edition: object, scratch: Path) -> bool:
-        (scratch / "packed").mkdir()
-        return True
-
-    monkeypatch.setattr(runtime, "_packed", packed)
-    book = write_book(PAGE.replace("double", "triple"), MODELS, LIVE_SETTINGS)
-    assert refusal(book) == ["index.qmd:3: `models` has no model triple."]
-
-
-def test_a_package_that_there_is_not_is_refused(write_book: Write) -> None:
-    (line,) = refusal(write_book(PAGE, {}, LIVE_SETTINGS))
-    assert line.endswith("`live` names a Python package of the project, not 'models'.")
-
-
-def test_what_browsers_do_without_is_a_package_too(write_book: Write) -> None:
-    settings = LIVE_SETTINGS.replace("live: models", "live: models\nlive-without: models.no")
-    (line,) = refusal(write_book(PAGE, MODELS, settings))
-    assert line.endswith("`live-without` names a Python package of the project, not 'models.no'.")
+    (problem,) = refusal(write_book(page, models, LIVE_SETTINGS + settings))
+    assert words in problem
 
 
 def test_a_package_within_another_is_packed_without_its_siblings(
     write_book: Write, tmp_path: Path
 ) -> None:
-    files = {"shown/__init__.py": "", "shown/drawn.py": "", "shown/models/__init__.py": ""}
+    packed = {"shown/__init__.py", "shown/models/__init__.py", "shown/models/double_live.py"}
     settings = LIVE_SETTINGS.replace("live: models", "live: shown.models")
-    book = read_book(write_book(PAGE, {**files, "shown/models/double_live.py": ""}, settings))
+    files = dict.fromkeys([*packed, "shown/drawn.py"], "")
+    runtime._add_models(read_book(write_book(PAGE, files, settings)), tmp_path / "site")
     site = tmp_path / "site"
-    runtime._add_models(book, site)
-    packed = {path.relative_to(site).as_posix() for path in site.rglob("*.py")}
-    assert packed == {
-        "shown/__init__.py",
-        "shown/models/__init__.py",
-        "shown/models/double_live.py",
-    }
-
-
-def test_a_live_figure_needs_its_model(write_book: Write) -> None:
-    (line,) = refusal(write_book(PAGE.replace(' model="double"', ""), MODELS, LIVE_SETTINGS))
-    assert "press does not render blocks like" in line
+    assert {path.relative_to(site).as_posix() for path in site.rglob("*.py")} == packed
 
 
 def test_the_lock_names_each_package_by_its_digest_and_no_address() -> None:
@@ -146,35 +123,23 @@ def test_the_lock_names_each_package_by_its_digest_and_no_address() -> None:
     assert "://" not in lock
 
 
-FIGURES = """\
+DRAW = "from matplotlib.figure import Figure\nfigure = Figure()\nfigure.subplots().plot([1, 2])\n"
+OF_A_CELL = ("label: fig-cell", 'fig-cap: "Of a cell."', 'fig-alt: "A line."')
+FIGURES = f"""\
 # A page
 
 @fig-cell and @fig-block are drawn.
 
-::: {.live model="double"}
+::: {{.live model="double"}}
 
-```{python}
-#| label: fig-cell
-#| fig-cap: "Of a cell."
-#| fig-alt: "A line."
-from matplotlib.figure import Figure
-figure = Figure()
-figure.subplots().plot([1, 2])
-figure
-```
-
+{cell(f"{DRAW}figure", *OF_A_CELL)}
 :::
 
-:::: {.live model="double"}
+:::: {{.live model="double"}}
 
-::: {#fig-block}
+::: {{#fig-block}}
 
-```{python}
-#| echo: false
-#| fig-alt: "A line."
-figure
-```
-
+{cell("figure", 'fig-alt: "A line."')}
 Of a block.
 :::
 
@@ -184,15 +149,10 @@ Of a block.
 
 @pytest.mark.usefixtures("bare_path")
 def test_figures_in_a_live_block_have_their_numbers_and_captions(write_book: Write) -> None:
-    book = write_book(FIGURES, MODELS, LIVE_SETTINGS)
-    render(book, "html")
-    page = page_of(book)
+    page = page_of(rendered(write_book(FIGURES, MODELS, LIVE_SETTINGS), "html"))
     assert page.count('<div class="live" data-model="double">') == 2
-    for identifier, label, caption in (
-        ("fig-cell", "Figure\N{NO-BREAK SPACE}1.1:", "Of a cell."),
-        ("fig-block", "Figure\N{NO-BREAK SPACE}1.2:", "Of a block."),
-    ):
-        block = page[page.index('<div class="live"') :]
-        figure = block[block.index(f'id="{identifier}"') :]
-        assert label in figure[: figure.index("</figure>")]
-        assert caption in figure[: figure.index("</figure>")]
+    block = page.partition('<div class="live"')[2]
+    for number, of in enumerate(("cell", "block"), 1):
+        figure = block.partition(f'id="fig-{of}"')[2].partition("</figure>")[0]
+        assert f"Figure\N{NO-BREAK SPACE}1.{number}:" in figure
+        assert f"Of a {of}." in figure

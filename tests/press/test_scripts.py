@@ -8,8 +8,7 @@ import pytest
 
 from press.audit import audit
 from press.build import render
-from tests.page_texts import page_texts
-from tests.press.tiny_book import WITHOUT_PDF, Write, refusal
+from tests.press.tiny_book import WITHOUT_PDF, Write, page_of, refusal, rendered, said
 
 SETTINGS = WITHOUT_PDF.replace(
     "type: book\n", "type: book\n  pre-render: scripts/write.py made\n"
@@ -27,77 +26,56 @@ folder.mkdir(exist_ok=True)
 with Path(".runs").open("a") as runs:
     runs.write("ran\\n")
 """
-FILES = {"scripts/write.py": WRITE, "source.txt": "oak.", "last.qmd": "# Last\n"}
-
-
-def write_files(root: Path, files: dict[str, str] = FILES) -> Path:
-    for name, text in files.items():
-        (root / name).parent.mkdir(exist_ok=True)
-        (root / name).write_text(text)
-    return root
+FILES = {"scripts/write.py": WRITE, "source.txt": "oak."}
 
 
 @pytest.fixture
-def book(write_book: Write) -> Path:
-    return write_files(write_book("# A\n", settings=SETTINGS))
+def root(write_book: Write) -> Path:
+    book = write_book("# A\n", FILES, SETTINGS)
+    (book / "last.qmd").write_text("# Last\n")  # which the settings name elsewhere
+    return book
 
 
 def runs(root: Path) -> int:
     return len((root / ".runs").read_text().splitlines())
 
 
-def test_chapters_that_a_script_writes_and_lists_stand_before_the_references(book: Path) -> None:
-    render(book)
-    assert "Of oak." in page_texts(book / "_book")["made/page.html"]
-    page = (book / "_book" / "made" / "page.html").read_text(encoding="utf-8")
+def test_chapters_that_a_script_writes_and_lists_stand_before_the_references(root: Path) -> None:
+    assert "Of oak." in said(rendered(root), "made/page")
+    page = page_of(root, "made/page")
     assert page.index("<b>2</b><span>Made</span>") < page.index("<b>3</b><span>Last</span>")
 
 
-def test_scripts_run_until_they_change_nothing_and_then_after_a_change_alone(book: Path) -> None:
-    render(book)
-    assert runs(book) == 2
-    assert render(book).startswith("Nothing has changed")
-    assert audit(book) == []
-    assert runs(book) == 2
-    (book / "source.txt").write_text("ash.")
-    render(book)
-    assert "Of ash." in page_texts(book / "_book")["made/page.html"]
-    assert runs(book) == 4
-    (book / "made" / "page.qmd").write_text("# By hand\n")
-    render(book)
-    assert "Of ash." in page_texts(book / "_book")["made/page.html"]
+def test_scripts_run_until_they_change_nothing_and_then_after_a_change_alone(root: Path) -> None:
+    assert runs(rendered(root)) == 2
+    assert render(root).startswith("Nothing has changed")
+    assert audit(root) == []
+    assert runs(root) == 2
+    (root / "source.txt").write_text("ash.")
+    assert "Of ash." in said(rendered(root), "made/page")
+    assert runs(root) == 4
+    (root / "made" / "page.qmd").write_text("# By hand\n")
+    assert "Of ash." in said(rendered(root), "made/page")
 
 
-@pytest.mark.parametrize(
-    ("files", "sentence"),
-    [
-        (
-            {"scripts/write.py": "import sys\nsys.exit('no oak')"},
-            "_quarto.yml:3: the script scripts/write.py failed: no oak",
-        ),
-        (
-            {"scripts/write.py": "import time; open('x', 'w').write(str(time.time_ns()))"},
-            "_quarto.yml:3: these scripts change x each time they run.",
-        ),
-        (
-            {
-                "scripts/write.py": "",
-                "made/list.yml": "book:\n  title: B\n  chapters: [last.qmd]\n",
-            },
-            "made/list.yml:2: press does not read the key `book.title`; here it knows chapters.",
-        ),
-        (
-            {"scripts/write.py": "", "made/list.yml": "book:\n  chapters:\n    - no.qmd\n"},
-            "made/list.yml:3: the chapter no.qmd does not exist.",
-        ),
-        (
-            {"scripts/write.py": "", "made/list.yml": "book:\n  chapters: none\n"},
-            "made/list.yml:2: `chapters` must be a list of .qmd files.",
-        ),
-    ],
-)
+WRONG = [  # a script, the list that lies there, and what is said of them
+    ("import sys\nsys.exit('no oak')", "",
+     "_quarto.yml:3: the script scripts/write.py failed: no oak"),
+    ("import time; open('x', 'w').write(str(time.time_ns()))", "",
+     "_quarto.yml:3: these scripts change x each time they run."),
+    ("", "  title: B\n  chapters: [last.qmd]\n",
+     "made/list.yml:2: press does not read the key `book.title`; here it knows chapters."),
+    ("", "  chapters:\n    - no.qmd\n", "made/list.yml:3: the chapter no.qmd does not exist."),
+    ("", "  chapters: none\n", "made/list.yml:2: `chapters` must be a list of .qmd files."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "listed", "sentence"), WRONG)
 def test_what_goes_wrong_is_told_by_its_file_and_line(
-    files: dict[str, str], sentence: str, write_book: Write
+    script: str, listed: str, sentence: str, root: Path
 ) -> None:
-    root = write_files(write_book("# A\n", settings=SETTINGS), FILES | files)
+    (root / "scripts" / "write.py").write_text(script)
+    if listed:
+        (root / "made").mkdir()
+        (root / "made" / "list.yml").write_text(f"book:\n{listed}")
     assert sentence in refusal(root)

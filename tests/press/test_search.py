@@ -2,115 +2,100 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from press.build import render
-from press.problems import BookError
-from tests.press.tiny_book import SETTINGS, Write, search_index
+from tests.press.tiny_book import (
+    SETTINGS,
+    Write,
+    in_format,
+    page_of,
+    refusals,
+    rendered,
+    search_index,
+    unpacked,
+)
 
 WITH_SEARCH = f"{SETTINGS}\nsearch-data: search.json\n"
 PAGE = "# Animals\n\n## Marmot {#sec-marmot}\n\nIt whistles.\n"
+BURROW = {"title": "burrow", "text": "Where it sleeps.", "href": "two.qmd"}
+MARMOT = {"names": "marmota", "href": "index.qmd#sec-marmot"}
 TOLD = {
     "groups": {"Names": ["two"]},
     "entries": [
-        {"group": "Names", "title": "burrow", "text": "Where it sleeps.", "href": "two.qmd"},
+        {"group": "Names", **BURROW},
         {"group": "Names", "words": "marmota", "href": "index.qmd#sec-marmot"},
     ],
     "answers": [
-        {
-            "subject": "Marmot",
-            "names": "marmota",
-            "href": "index.qmd#sec-marmot",
-            "values": [["mass", "5 kg", "measured", "weight"]],
-        }
+        {"subject": "Marmot", **MARMOT, "values": [["mass", "5 kg", "measured", "weight"]]}
     ],
     "words": {"index.qmd#sec-marmot": "whistler"},
     "synonyms": {"groundhog": ["marmot"]},
+    "cards": [BURROW],
 }
+# Code, headings and later mentions have no card; capitals and plurals count.
+THREE = "# A burrow {#sec-three}\n\n`burrow` is code. Burrows are deep. A burrow is warm.\n"
 
 
-def built(write_book: Write, configuration: dict[str, Any]) -> Path:
-    files = {"two.qmd": "# Terms\n\nA dictionary.\n", "search.json": json.dumps(configuration)}
-    root = write_book(PAGE, files, WITH_SEARCH)
-    render(root)
-    return root / "_book"
+def book_with(data: dict[str, Any] | str, write_book: Write) -> Any:
+    text = data if isinstance(data, str) else json.dumps(data)
+    files = {"two.qmd": "# Terms\n\nA dictionary.\n", "three.qmd": THREE, "search.json": text}
+    return write_book(PAGE, files, WITH_SEARCH)
 
 
-def test_a_project_adds_terms_names_and_values(write_book: Write) -> None:
-    index = search_index(built(write_book, TOLD))
+def test_a_project_adds_terms_names_values_and_cards(write_book: Write) -> None:
+    root = rendered(book_with(TOLD, write_book))
+    index = search_index(root / "_book")
     assert index["groups"] == ["Answer", "Book", "Names"]
     sections = {each.get("section"): each for each in index["entries"]}
     assert sections["burrow"]["text"] == "Where it sleeps."
     assert sections["Marmot"]["group"] == "Names"
     assert sections["Marmot"]["words"] == "marmota whistler"
     groups = {each["href"]: each["group"] for each in index["entries"] if "section" not in each}
-    assert groups == {"index.html": "Book", "two.html": "Names"}
+    assert groups == {"index.html": "Book", "two.html": "Names", "three.html": "Book"}
     [answer] = index["answers"]
-    assert answer["value"] == "5 kg"
-    assert answer["href"] == "index.html#sec-marmot"
+    assert (answer["value"], answer["href"]) == ("5 kg", "index.html#sec-marmot")
     assert index["synonyms"] == {"groundhog": ["marmot"]}
+    html = page_of(root, "three")
+    assert html.count('data-key="term burrow"') == 1
+    assert '<span class="q" data-key="term burrow">Burrows</span> are deep.' in html
+    card = unpacked(root / "_book/assets/cards/three.js")["term burrow"]
+    assert (card["note"], card["row"]) == ("Where it sleeps.", "two.html")
 
 
 def test_a_page_whose_words_stand_elsewhere_is_left_out(write_book: Write) -> None:
-    index = search_index(built(write_book, TOLD | {"left-out": ["two.qmd"]}))
-    pages = {each["href"] for each in index["entries"] if "section" not in each}
-    assert pages == {"index.html"}
+    root = rendered(book_with(TOLD | {"left-out": ["two.qmd", "three.qmd"]}, write_book))
+    entries = search_index(root / "_book")["entries"]
+    assert {each["href"] for each in entries if "section" not in each} == {"index.html"}
 
 
-@pytest.mark.parametrize("name", ["entries", "words"])
-def test_a_place_that_no_page_has_is_named(write_book: Write, name: str) -> None:
-    gone = "index.qmd#sec-gone"
-    configuration = {"entries": [{"group": "Names", "title": "gone", "text": "x", "href": gone}]}
-    with pytest.raises(BookError, match=r"search.json leads to index.qmd#sec-gone, which no page"):
-        built(write_book, configuration if name == "entries" else {"words": {gone: "gone"}})
+GONE = "index.qmd#sec-gone"
+ENTRY = {"group": "Names", "title": "gone", "text": "x", "href": GONE}
+REFUSED: list[tuple[dict[str, Any] | str, str]] = [
+    ({"entries": [ENTRY]}, f"search.json leads to {GONE}, which no page"),
+    ({"words": {GONE: "gone"}}, f"search.json leads to {GONE}, which no page"),
+    (TOLD | {"left-out": ["two.qmd"], "words": {"two.qmd": "dictionary"}},
+     "search.json says more of two.qmd, which is no section"),
+    ("{", "search.json is no JSON that the search can read"),
+    ("", "search.json, given as search-data, does not exist"),
+]  # fmt: skip
 
 
-def test_a_place_that_is_no_section_can_have_no_words(write_book: Write) -> None:
-    configuration = TOLD | {"left-out": ["two.qmd"], "words": {"two.qmd": "dictionary"}}
-    with pytest.raises(BookError, match=r"search.json says more of two.qmd, which is no section"):
-        built(write_book, configuration)
-
-
-def test_a_file_that_cannot_be_read_is_named(write_book: Write) -> None:
-    files = {"two.qmd": "# Terms\n", "search.json": "{"}
-    with pytest.raises(BookError, match=r"search.json is no JSON that the search can read"):
-        render(write_book(PAGE, files, WITH_SEARCH))
-
-
-def test_a_file_that_is_not_there_is_named(write_book: Write) -> None:
-    with pytest.raises(BookError, match=r"search.json, given as search-data, does not exist"):
-        render(write_book(PAGE, {"two.qmd": "# Terms\n"}, WITH_SEARCH))
-
-
-def test_terms_have_a_card_where_they_are_first_named(write_book: Write) -> None:
-    """Code, headings and later mentions have no card; capitals and plurals count."""
-    configuration = TOLD | {
-        "cards": [{"title": "burrow", "text": "Where it sleeps.", "href": "two.qmd"}]
-    }
-    page = "# A burrow {#sec-marmot}\n\n`burrow` is code. Burrows are deep. A burrow is warm.\n"
-    files = {"two.qmd": "# Terms\n\nA dictionary.\n", "search.json": json.dumps(configuration)}
-    root = write_book(PAGE, {"three.qmd": page.replace("marmot", "three"), **files}, WITH_SEARCH)
-    render(root)
-    html = (root / "_book/three.html").read_text(encoding="utf-8")
-    assert html.count('data-key="term burrow"') == 1
-    assert '<span class="q" data-key="term burrow">Burrows</span> are deep.' in html
-    packed = (root / "_book/assets/cards/three.js").read_text(encoding="utf-8")
-    cards = json.loads(gzip.decompress(base64.b64decode(packed.split('"')[1])))
-    assert cards["term burrow"]["note"] == "Where it sleeps."
-    assert cards["term burrow"]["row"] == "two.html"
+@pytest.mark.parametrize(("data", "words"), REFUSED)
+def test_a_place_that_no_page_has_and_a_file_that_cannot_be_read_are_named(
+    data: dict[str, Any] | str, words: str, write_book: Write
+) -> None:
+    root = book_with(data, write_book)
+    if not data:
+        (root / "search.json").unlink()
+    (problem,) = refusals(root)
+    assert words in problem
 
 
 def test_the_search_finds_what_the_site_shows_alone(write_book: Write) -> None:
-    paper = '::: {.content-visible when-format="typst"}\nOn paper it burrows.\n:::\n'
-    screen = '::: {.content-visible when-format="html"}\nOn a screen it whistles.\n:::\n'
-    root = write_book(f"# Animals\n\n{paper}\n{screen}")
-    render(root)
-    indexed = json.dumps(search_index(root / "_book"))
+    paper, screen = in_format("typst", "On paper it burrows."), in_format("html", "It whistles.")
+    indexed = json.dumps(search_index(rendered(write_book(f"# A\n\n{paper}\n{screen}")) / "_book"))
     assert "whistles" in indexed
     assert "burrows" not in indexed

@@ -59,11 +59,10 @@ def test_what_is_kept_is_made_once_for_the_same(tmp_path: Path) -> None:
 
 def test_what_is_kept_counts_no_longer_than_it_holds(tmp_path: Path) -> None:
     made: list[str] = []
-    stages = [
-        Stage(EACH, "length", lambda word: made.append(word), "chapter", kept=lambda _: False)
-    ]
     for _ in range(2):
-        driver(tmp_path, "one").drive(stages)
+        driver(tmp_path, "one").drive(
+            [Stage(EACH, "length", made.append, "chapter", lambda _: False)]
+        )
     assert made == ["one", "one"]
 
 
@@ -86,9 +85,7 @@ def test_what_a_stage_does_not_count_is_no_reason_to_go_on(tmp_path: Path) -> No
         return word.upper()
 
     stages = [
-        Stage(
-            EACH, "word", lambda chapter: chapter, "chapter", counts=lambda word: word.strip("!")
-        ),
+        Stage(EACH, "word", str, "chapter", counts=lambda word: word.strip("!")),
         Stage(EACH, "shout", shout, "word", kept=lambda _: True),
     ]
     driver(tmp_path, "one").drive(stages)
@@ -96,9 +93,7 @@ def test_what_a_stage_does_not_count_is_no_reason_to_go_on(tmp_path: Path) -> No
     assert made == ["one"]
 
 
-def test_the_problems_of_all_chapters_come_before_the_next_stage_of_the_book(
-    tmp_path: Path,
-) -> None:
+def test_the_problems_of_all_chapters_come_before_the_next_stage(tmp_path: Path) -> None:
     def refuse(word: str) -> None:
         if word != "good":
             stop("is bad.", word)

@@ -11,75 +11,73 @@ import pytest
 
 from press.build import render
 from tests.draws import of_a_kind
-from tests.page_texts import page_texts
-from tests.press.test_hardening import PIXEL, said
-from tests.press.tiny_book import WITHOUT_PDF as HTML, Write
+from tests.press.tiny_book import PIXEL, WITHOUT_PDF as HTML, Write, cell, said
 
 pytestmark = pytest.mark.slow
 
-SAME = "Nothing has changed"
-
 
 def unchanged(root: Path) -> bool:
-    return render(root).startswith(SAME)
+    return render(root).startswith("Nothing has changed")
 
 
-def settled(root: Path) -> None:
+def settled(root: Path) -> Path:
     """Renders until nothing changes: a cell that lists what it makes itself is run once more."""
     for _ in range(3):
         if unchanged(root):
-            return
+            return root
     pytest.fail("each render changes something for the next")
 
 
-def cell(code: str) -> str:
-    return f"# A\n\n```{{python}}\n#| echo: false\n{code}\n```\n"
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    return folder
 
 
-def test_a_chapter_of_a_linked_folder_is_seen(write_book: Write, tmp_path: Path) -> None:
+def test_a_chapter_of_a_linked_folder_is_seen(write_book: Write, elsewhere: Path) -> None:
     root = write_book("# A\n", settings=HTML.replace("- index.qmd", "- index.qmd\n    - far/b.qmd"))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
     (elsewhere / "b.qmd").write_text("# B\n\nOld.\n")
     (root / "far").symlink_to(elsewhere)
     settled(root)
     (elsewhere / "b.qmd").write_text("# B\n\nNew.\n")
     assert not unchanged(root)
-    assert "New." in page_texts(root / "_book")["far/b.html"]
-
-
-def of_the_book(root: Path, folder: str) -> bytes:
-    return (root / "_book" / folder / "a.png").read_bytes()
+    assert "New." in said(root, "far/b")
 
 
 @pytest.mark.parametrize("folder", of_a_kind([".hidden", "linked"]))
-@pytest.mark.parametrize("kind", ["![x](", "See [x]("])
+@pytest.mark.parametrize("use", ["![x]({}/a.png){{fig-alt=x}}", "See [x]({}/a.png)"])
 def test_an_image_and_a_file_are_seen_where_they_are(
-    folder: str, kind: str, write_book: Write, tmp_path: Path
+    folder: str, use: str, write_book: Write, elsewhere: Path
 ) -> None:
-    root = write_book(f"# A\n\n{kind}{folder}/a.png){'{fig-alt=x}' if '!' in kind else ''}\n",
-                      settings=HTML)  # fmt: skip
-    target = root / folder
+    root = write_book(f"# A\n\n{use.format(folder)}\n", settings=HTML)
     if folder == "linked":
-        target = tmp_path / "elsewhere"
-        (root / folder).symlink_to(target)
-    target.mkdir()
-    (target / "a.png").write_bytes(PIXEL)
+        (root / folder).symlink_to(elsewhere)
+    else:
+        (root / folder).mkdir()
+    (root / folder / "a.png").write_bytes(PIXEL)
     settled(root)
-    (target / "a.png").write_bytes(PIXEL + b"more")
+    (root / folder / "a.png").write_bytes(PIXEL + b"more")
     assert not unchanged(root)
-    assert of_the_book(root, folder) == PIXEL + b"more"
+    assert (root / "_book" / folder / "a.png").read_bytes() == PIXEL + b"more"
 
 
 def test_a_bibliography_of_a_hidden_folder_is_seen(write_book: Write) -> None:
     entry = "@book{{a, title = {{{0}}}, author = {{B, C}}, year = {{2000}}}}"
-    text = "# A\n\nSee @a.\n\n::: {#refs}\n:::\n"
     settings = HTML + "bibliography: .own/refs.bib\n"
-    root = write_book(text, {".own/refs.bib": entry.format("Old")}, settings)
-    settled(root)
+    files = {".own/refs.bib": entry.format("Old")}
+    root = settled(write_book("# A\n\nSee @a.\n\n::: {#refs}\n:::\n", files, settings))
     (root / ".own/refs.bib").write_text(entry.format("New"))
     assert not unchanged(root)
     assert "New" in "".join(said(root))
+
+
+def seen(root: Path, before: str, change: Callable[[], object], after: str) -> None:
+    """Holds a book to the line that its page has before a change, and to that after it."""
+    assert before in said(settled(root))
+    change()
+    assert not unchanged(root)
+    assert after in said(root)
 
 
 LOOKED_FOR = {
@@ -96,13 +94,13 @@ def test_a_file_that_comes_where_a_cell_looked_for_it_is_seen(
     how: str, write_book: Write, tmp_path: Path
 ) -> None:
     path = tmp_path / "outside" / "data.csv"
-    root = write_book(cell(LOOKED_FOR[how].format(path=str(path))), settings=HTML)
-    settled(root)
-    assert "nothing" in said(root)
-    path.parent.mkdir()
-    path.write_text("1\n")
-    assert not unchanged(root)
-    assert "there" in said(root)
+    code = LOOKED_FOR[how].format(path=str(path))
+
+    def appear() -> None:
+        path.parent.mkdir()
+        path.touch()
+
+    seen(write_book(f"# A\n\n{cell(code)}", settings=HTML), "nothing", appear, "there")
 
 
 LISTED = {
@@ -116,16 +114,11 @@ LISTED = {
 
 
 @pytest.mark.parametrize("how", of_a_kind(LISTED))
-def test_a_folder_that_a_cell_lists_is_seen(how: str, write_book: Write, tmp_path: Path) -> None:
-    folder = tmp_path / "outside"
-    folder.mkdir()
-    (folder / "a.csv").touch()
-    root = write_book(cell(LISTED[how].format(path=str(folder))), settings=HTML)
-    settled(root)
-    assert "a.csv" in said(root)
-    (folder / "b.csv").touch()
-    assert not unchanged(root)
-    assert "a.csv b.csv" in said(root)
+def test_a_folder_that_a_cell_lists_is_seen(how: str, write_book: Write, elsewhere: Path) -> None:
+    (elsewhere / "a.csv").touch()
+    code = LISTED[how].format(path=str(elsewhere))
+    root = write_book(f"# A\n\n{cell(code)}", settings=HTML)
+    seen(root, "a.csv", (elsewhere / "b.csv").touch, "a.csv b.csv")
 
 
 SHELLS = {
@@ -136,24 +129,21 @@ SHELLS = {
 
 
 @pytest.mark.parametrize("how", of_a_kind(SHELLS))
-def test_a_file_that_a_command_names_is_seen(how: str, write_book: Write, tmp_path: Path) -> None:
-    path = tmp_path / "outside.txt"
+def test_a_file_that_a_command_names_is_seen(how: str, write_book: Write, elsewhere: Path) -> None:
+    path = elsewhere / "outside.txt"
     path.write_text("old\n")
-    root = write_book(cell(SHELLS[how].format(path=str(path))), settings=HTML)
-    settled(root)
-    assert "old" in said(root)
-    path.write_text("new\n")
-    assert not unchanged(root)
-    assert "new" in said(root)
+    code = SHELLS[how].format(path=str(path))
+    root = write_book(f"# A\n\n{cell(code)}", settings=HTML)
+    seen(root, "old", lambda: path.write_text("new\n"), "new")
 
 
 def test_no_variable_of_the_shell_reaches_a_cell(
     write_book: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only variables of `environment.KEPT` do, with which all is rendered again."""
-    root = write_book(cell("import os\nprint(os.environ.get('MINE', 'none'))"), settings=HTML)
     monkeypatch.setenv("MINE", "one")
-    settled(root)
+    code = "import os\nprint(os.environ.get('MINE', 'none'))"
+    root = settled(write_book(f"# A\n\n{cell(code)}", settings=HTML))
     assert "none" in said(root)
     monkeypatch.setenv("MINE", "two")
     assert unchanged(root)
@@ -177,16 +167,13 @@ UNSEEN: dict[str, tuple[str, Callable[[Path], object]]] = {
 
 @pytest.mark.parametrize("what", of_a_kind(UNSEEN))
 def test_what_cannot_be_seen(
-    what: str, write_book: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    what: str, write_book: Write, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The promises say so, and docs/adding-a-chapter.md; once press sees it, they may say that."""
     code, change = UNSEEN[what]
-    home = tmp_path / "home"
-    home.mkdir()
-    path = home / "x.txt"
+    path = elsewhere / "x.txt"
     path.write_text("old\n")
-    monkeypatch.setenv("HOME", str(home))
-    root = write_book(cell(code.format(path=str(path))), settings=HTML)
-    settled(root)
+    monkeypatch.setenv("HOME", str(elsewhere))
+    root = settled(write_book(f"# A\n\n{cell(code.format(path=str(path)))}", settings=HTML))
     change(path)
     assert unchanged(root)

@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from press.build import render
 from tests.in_browser import PHONE, axe_violations, colour_violations, open_file
-from tests.press.tiny_book import WITHOUT_PDF
+from tests.press.tiny_book import WITHOUT_PDF, rendered
 
 pytestmark = [pytest.mark.xdist_group("press in a browser"), pytest.mark.slow]
 
@@ -91,8 +90,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tables")
     (root / "_quarto.yml").write_text(WITHOUT_PDF, encoding="utf-8")
     (root / "index.qmd").write_text(f"{DEVICES}{LONG}\n\n{WIDE}\n{MACHINES}", encoding="utf-8")
-    render(root, "html")
-    return root / "_book"
+    return rendered(root) / "_book"
+
+
+@pytest.fixture
+def page(context: BrowserContext, site: Path) -> Page:
+    return open_file(context.new_page(), site / "index.html")
 
 
 def test_the_first_page_is_a_cover_below_the_title(page: Page) -> None:
@@ -102,15 +105,9 @@ def test_the_first_page_is_a_cover_below_the_title(page: Page) -> None:
     assert cover.get_by_role("listitem").all_inner_texts() == ["Start\nhere", "7 doors"]
     door = cover.get_by_role("listitem").first
     size = door.bounding_box()
-    assert size
     door.click(position={"x": size["width"] - 5, "y": size["height"] - 5})  # all of it leads on
     page.wait_for_url(re.compile("#sec-devices$"))
     expect(page.locator("article .chapter-title h2")).to_contain_text("Preface")
-
-
-@pytest.fixture
-def page(context: BrowserContext, site: Path) -> Page:
-    return open_file(context.new_page(), site / "index.html")
 
 
 def test_points_of_a_column_stand_below_one_another_and_the_text_stays_the_number(
@@ -140,13 +137,21 @@ def test_a_press_on_a_head_sorts_down_up_and_back(page: Page) -> None:
     assert rows.evaluate_all(ORDER) == ["Small", "Large, new", "None", "Middle"]
 
 
-def test_a_field_leaves_the_rows_with_its_words(page: Page) -> None:
+def test_a_field_leaves_the_rows_with_its_words_and_all_are_saved_as_csv(page: Page) -> None:
     field = page.get_by_role("searchbox", name="Filter the rows of Table 1")
     field.fill("gb/s")
     expect(page.locator("#tbl-devices tbody tr:visible")).to_have_count(2)
     expect(page.get_by_role("status").first).to_have_text("2 of 4 rows")
     field.fill("")
     expect(page.locator("#tbl-devices tbody tr:visible")).to_have_count(4)
+    page.locator("#tbl-devices").hover()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Table 1 as CSV").click()
+    assert saved.value.suggested_filename == "tbl-devices.csv"
+    assert Path(saved.value.path()).read_text(encoding="utf-8") == (
+        "Device,Bandwidth,Price\n"
+        'Small,320 GB/s,7\n"Large, new",1.2 TB/s,12.75\nNone,–,–\nMiddle,900 GB/s,8.5\n'
+    )
 
 
 def test_rows_that_are_ticked_are_compared_alone(page: Page) -> None:
@@ -168,28 +173,11 @@ def test_rows_that_are_ticked_are_compared_alone(page: Page) -> None:
     expect(compare).to_be_hidden()
 
 
-def test_without_scripts_the_table_is_plain(browser_without_scripts: Page) -> None:
-    page = browser_without_scripts
-    assert page.locator("#tbl-devices tbody tr").count() == 4
-    assert page.locator("#tbl-devices :is(button, input)").count() == 0
-
-
-@pytest.fixture
-def browser_without_scripts(context: BrowserContext, site: Path) -> Page:
-    assert context.browser
-    plain = context.browser.new_context(java_script_enabled=False)
-    return open_file(plain.new_page(), site / "index.html")
-
-
-def test_a_table_is_saved_as_csv(page: Page) -> None:
-    page.locator("#tbl-devices").hover()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Table 1 as CSV").click()
-    assert saved.value.suggested_filename == "tbl-devices.csv"
-    assert Path(saved.value.path()).read_text(encoding="utf-8") == (
-        "Device,Bandwidth,Price\n"
-        'Small,320 GB/s,7\n"Large, new",1.2 TB/s,12.75\nNone,–,–\nMiddle,900 GB/s,8.5\n'
-    )
+def test_without_scripts_the_table_is_plain(browser: Browser, site: Path) -> None:
+    with browser.new_context(java_script_enabled=False) as plain:
+        table = open_file(plain.new_page(), site / "index.html").locator("#tbl-devices")
+        assert table.locator("tbody tr").count() == 4
+        assert table.locator(":is(button, input)").count() == 0
 
 
 def test_displayed_formulas_give_their_tex(page: Page) -> None:
@@ -226,8 +214,6 @@ def test_heads_and_first_columns_stay_while_a_table_scrolls(page: Page, width: i
     box.evaluate("box => box.scrollTo(300, 500)")
     corner = wide.locator("th").first.bounding_box()
     frame = box.bounding_box()
-    assert corner
-    assert frame
     assert abs(corner["x"] - frame["x"]) < 1
     assert abs(corner["y"] - frame["y"]) < 3
 

@@ -15,8 +15,7 @@ import pytest
 
 from press import build, watch as watching
 from press.book_files import files_below
-from tests.page_texts import page_texts
-from tests.press.tiny_book import press, started
+from tests.press.tiny_book import Write, press, said, started
 
 FIGURE = """
 ```{{python}}
@@ -35,20 +34,19 @@ def watch() -> Iterator[Watch]:
     with ExitStack() as running:
 
         def start(root: Path) -> subprocess.Popen[str]:
-            on_one = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-            process = running.enter_context(started("watch", root, **on_one))
+            process = running.enter_context(started("watch", root, stderr=subprocess.STDOUT))
             first = "What is not rendered yet is rendered first."
-            assert said(process) == f"Watching {root.resolve()}; Ctrl+C ends it. {first}\n"
+            assert told(process) == f"Watching {root.resolve()}; Ctrl+C ends it. {first}\n"
             return process
 
         yield start
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def told(process: subprocess.Popen[str]) -> str:
     """The next line, but for one that says that a file was saved before the last was written."""
     assert process.stdout
     line = process.stdout.readline()
-    return said(process) if line.startswith("Files were saved meanwhile") else line
+    return told(process) if line.startswith("Files were saved meanwhile") else line
 
 
 @pytest.mark.slow
@@ -56,36 +54,34 @@ def test_each_change_is_rendered_and_gives_what_a_render_from_nothing_gives(
     everything: Path, watch: Watch
 ) -> None:
     process = watch(everything)
-    assert said(process).startswith("Rendered ")
+    assert told(process).startswith("Rendered ")
     chapter = everything / "chapters" / "callouts.qmd"
     for line in ("The first new line.", "The second new line."):
         chapter.write_text(chapter.read_text() + f"\n{line}\n")
-        assert said(process).startswith("Rendered ")
-        assert line in page_texts(everything / "_book")["chapters/callouts.html"]
+        assert told(process).startswith("Rendered ")
+        assert line in said(everything, "chapters/callouts")
     for height in (1, 2):
         chapter.write_text(chapter.read_text() + FIGURE.format(height=height))
-        assert said(process).startswith("Rendered ")
+        assert told(process).startswith("Rendered ")
     watched = files_below(everything / "_book")
     process.send_signal(signal.SIGINT)
-    assert said(process) == "Stopped; the last good book is as it was.\n"
+    assert told(process) == "Stopped; the last good book is as it was.\n"
     shutil.rmtree(everything / ".press-cache")
     shutil.rmtree(everything / "_book")
     press("render", everything)
     assert files_below(everything / "_book") == watched
 
 
-def test_a_fault_is_said_and_its_mending_rendered(
-    write_book: Callable[..., Path], watch: Watch
-) -> None:
+def test_a_fault_is_said_and_its_mending_rendered(write_book: Write, watch: Watch) -> None:
     root = write_book("# A\n\nGood.\n")
     process = watch(root)
-    assert said(process).startswith("Rendered ")
+    assert told(process).startswith("Rendered ")
     (root / "index.qmd").write_text("# A\n\nSee @fig-none.\n")
-    assert said(process).startswith("index.qmd:3: the reference @fig-none cannot be resolved")
-    assert "Good." in page_texts(root / "_book")["index.html"]
+    assert told(process).startswith("index.qmd:3: the reference @fig-none cannot be resolved")
+    assert "Good." in said(root)
     (root / "index.qmd").write_text("# A\n\nBetter.\n")
-    assert said(process).startswith("Rendered ")
-    assert "Better." in page_texts(root / "_book")["index.html"]
+    assert told(process).startswith("Rendered ")
+    assert "Better." in said(root)
 
 
 def test_press_begins_anew_with_its_own_arguments_where_its_installation_changed(
