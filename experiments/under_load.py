@@ -57,6 +57,12 @@ class Setting(NamedTuple):
     """Slices below which alone it holds."""
     before: str = "9"
     """A day before which alone it holds."""
+    machines: tuple[str, ...] = ()
+    """Machines for which alone it holds."""
+    format: str = ""
+    """The format of weights for which alone it holds."""
+    over: int = 0
+    """Clients above which alone it holds."""
 
 
 SETTINGS = (  # the first that holds [inferencex-scripts], files benchmarks/*_trt*, dsr1_fp4_b200*
@@ -64,6 +70,11 @@ SETTINGS = (  # the first that holds [inferencex-scripts], files benchmarks/*_tr
     Setting("tensorrt-llm", "llama-3-1-70b", 16384),
     Setting("tensorrt-llm", "gpt-oss-120b", 20000),
     Setting("tensorrt-llm", "deepseek-v3", before="2026"),
+    # On AMD's devices four steps write before prompts are read: half of that in the mean. Files
+    # dsr1_*_mi*.sh.
+    Setting("sglang", "deepseek-v3", 32768, waits=2, at=(8192, 1024), format="mxfp4", over=32),
+    Setting("sglang", "deepseek-v3", 196608, waits=2, machines=("mi355x-8",)),
+    Setting("sglang", "deepseek-v3", 131072, waits=2, machines=("mi300x-8", "mi325x-8")),
     # Requests are looked for at every 30th step: half of that in the mean.
     Setting("sglang", "deepseek-v3", 16384, waits=15),
 )
@@ -148,6 +159,9 @@ def _setting(row: Row, job: Job) -> Setting | None:
             and one.at in (None, (row["input"], row["output"]))
             and (not one.slices or job.layout.tensor < one.slices)
             and row["day"] < one.before
+            and (not one.machines or row["machine"] in one.machines)
+            and one.format in ("", row["format"])
+            and row["clients"] > one.over
         ):
             return one
     return None

@@ -6,6 +6,7 @@ import json
 import random
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -358,3 +359,24 @@ def test_a_host_launches_more_of_layers_that_keep_latents(
     job = Job.of(model, "dgx-h200", Layout(tensor=8), software=program)
     steps = loops.served(job, (1000, 1200), 8).steps
     assert 1e3 * steps.launched == pytest.approx(milliseconds)
+
+
+def test_loops_on_amd_are_simulated_as_their_own_scripts_start_servers() -> None:
+    """Four steps write before prompts are read, and a step takes all prompts that have come."""
+    rows = closed_loops.elsewhere()
+    chunks = {}
+    for row in rows:
+        if row["machine"].startswith("mi"):
+            users = under_load.clients_of(row, closed_loops.job_of(row))
+            assert users.waits == 2
+            chunks.setdefault((row["machine"], row["format"]), set()).add(users.chunk)
+    assert chunks == {
+        ("mi300x-8", "fp8"): {131072},
+        ("mi325x-8", "fp8"): {131072},
+        ("mi355x-8", "fp8"): {196608},
+        ("mi355x-8", "mxfp4"): {32768, 196608},
+    }
+    met = [under_load.closed_loop(row) for row in rows if row["machine"] == "mi300x-8"][::4]
+    late, apart = ([abs(one.errors[name]) for one in met] for name in under_load.TIMES)
+    assert median(apart) < 0.2
+    assert median(late) < 0.5
