@@ -318,7 +318,9 @@ def _of_version(key: str, table: dict[str, Any], version: str) -> Engine:
     first = min(table["versions"], key=_numbers)
     counted = max(before) if before else _numbers(first)
     origin = {name: table[name] for name in INHERITED}
-    numbers = {name: table[name] for name in NUMBERS if name in table} | versions[counted]
+    numbers = {name: table[name] for name in NUMBERS if name in table}
+    for number in sorted(versions):
+        numbers |= versions[number] if number <= counted else {}
     records = {
         name: read_record(number, f"{key}.{name}", FILE, origin | {"title": f"{name} of {key}"})
         for name, number in numbers.items()
