@@ -108,11 +108,11 @@ def allowed_words(root: Path) -> re.Pattern[str]:
 
 def typed_numbers(text: str, allowed: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     """The numbers in a text that are not allowed, each with the words around it."""
-    rest = allowed.sub(lambda match: "\0" * len(match[0]), text)
-    for match in TYPED.finditer(rest):
+    without_allowed = allowed.sub(lambda match: "\0" * len(match[0]), text)
+    for match in TYPED.finditer(without_allowed):
         word = match[0].rstrip(" \0")
-        before, rest_of_text = text[: match.start()], text[match.start() + len(word) :]
-        after = re.match(r"\S*(?:\s+\S+){0,3}", rest_of_text)
+        before, behind = text[: match.start()], text[match.start() + len(word) :]
+        after = re.match(r"\S*(?:\s+\S+){0,3}", behind)
         yield word, " ".join([*before.split()[-3:], word + (after[0] if after else "")])
 
 
@@ -135,6 +135,7 @@ def _titles(book: Book) -> list[tuple[str, Key]]:
 
 
 def _typed(book: Book, text: str, key: Key, allowed: re.Pattern[str]) -> list[Problem]:
+    """Return the numbers that a title of `_quarto.yml` holds typed."""
     line = book.lines.get(key, 1)
     return [Problem("_quarto.yml", line, excerpt) for _, excerpt in typed_numbers(text, allowed)]
 

@@ -90,5 +90,6 @@ def paths_below(root: Path, output: Path | None = None) -> Iterator[str]:
                 yield os.path.join(here, name)
 
 
-def still_same(files: list[tuple[str, str]]) -> bool:
-    return all(file_digest(name) == value for name, value in files)
+def unchanged(files: list[tuple[str, str]]) -> bool:
+    """Return whether each file has the digest that it had."""
+    return all(file_digest(name) == digest for name, digest in files)

@@ -14,7 +14,7 @@ from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from press.book_files import FOLDER, FONTS, THEME, file_digest, files_below, room_for, still_same
+from press.book_files import FOLDER, FONTS, THEME, file_digest, files_below, room_for, unchanged
 from press.build_memory import Memory, digest, keep, recall
 from press.edition import Edition, read_edition
 from press.problems import cannot_write, stop
@@ -196,7 +196,7 @@ def _still_holds(last: Stamp, root: Path, setting: list[Any], only: str | None) 
     """Return whether the last build, of all formats or of this one, would give the same again."""
     files = files_below(root, root / last.output)
     enough = {digest(files, setting, formats) for formats in (only, None)}
-    same = last.inputs in enough and still_same(last.read)
+    same = last.inputs in enough and unchanged(last.read)
     return same and last.outputs == digest(files_below(root / last.output))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from press.book_files import still_same
+from press.book_files import unchanged
 from press.document.citeproc import check_bibliography, cite, citing_lines, settle
 from press.document.numbering import chapter_numbers, number_chapter
 from press.document.page import parse_chapter
@@ -29,7 +29,7 @@ def always(_: object) -> bool:
 
 
 def while_read(result: Result) -> bool:
-    return still_same(result["read"])
+    return unchanged(result["read"])
 
 
 # fmt: off

@@ -211,10 +211,11 @@ def software_of(written: str, other: str = "other") -> Software:
 
 
 def meant(asked: str | None, device: str, measured_as: str, name: str) -> Software:
-    """Return the software that a caller names, or what usually serves on a device; "none" is none.
+    """Return the software that a caller names, or the default of a device; "none" is none.
 
-    What is named without a version is the newest that was measured on the device, or on the one
-    whose measurements hold for it too.
+    The default program is that whose `usual_on` in `calc/data/software.toml` has the device. The
+    default version is the newest that was measured on it, or on the device whose measurements hold
+    for it too.
 
     >>> from calc import hardware
     >>> h100, mac = hardware.get("h100"), hardware.get("apple-m3-ultra")

@@ -245,8 +245,8 @@ class Check(Reported):
         return 100 * sum(row.share < self.share for row in self.near) / len(self.near)
 
     @cached_property
-    def placed(self) -> tuple[Held, float, Around] | None:
-        """The first figure that is expected to lie in a range, in seconds, and that."""
+    def ranged_figure(self) -> tuple[Held, float, Around] | None:
+        """The first claimed figure that has an expected range, its seconds, and the range."""
         claim = self.claim
         if not self.possible or claim.drafts or claim.reuses or claim.offloads:
             return None
@@ -256,7 +256,7 @@ class Check(Reported):
         for held in self.held:
             name, unit = PLACED.get(row.group, {}).get(held.name, ("", 1.0))
             if held.name == "output" and row["batch"] == 1 and not row["output_len"]:
-                name = PLACED[row.group]["user"][0]  # one alone, of no length
+                name = PLACED[row.group]["user"][0]  # a sequence alone, whose length is not said
             value = held.claimed / unit
             if held.name == "step" and row["seq_len"] and row["global_batch_seqs"]:
                 name, value = "tokens_per_s", row["seq_len"] * row["global_batch_seqs"] / value
@@ -310,8 +310,8 @@ class Check(Reported):
         Where no range is known it is below that lies below all published rows like it, and of
         messages what is far from its bound.
         """
-        if self.placed is not None:
-            _, seconds, among = self.placed
+        if self.ranged_figure is not None:
+            _, seconds, among = self.ranged_figure
             low, high = (end.m_as("s") for end in among.ends)
             return "above" if seconds < low else "below" if seconds > high else "inside"
         claim = self.claim
@@ -323,9 +323,9 @@ class Check(Reported):
     @property
     def place(self) -> list[str]:
         """The sentence on where it lies in the range of what is expected, where there is one."""
-        if self.placed is None:
+        if self.ranged_figure is None:
             return []
-        held, seconds, among = self.placed
+        held, seconds, among = self.ranged_figure
         times = [seconds / end.m_as("s") for end in among.ends]
         ends = sorted(
             held.claimed / each if held.name in TIMES else held.claimed * each for each in times
@@ -347,7 +347,7 @@ class Check(Reported):
 
     @cached_property
     def unsaid(self) -> list[str]:
-        """The conditions that it leaves out, and what stands for each."""
+        """The conditions that the claim leaves out, and what is taken for each."""
         row, figures = self.claim.row, self.claim.figures
         unsaid = {name: what for name, what in UNSAID[row.group].items() if not row[name]}
         if figures.keys() == {"bandwidth"}:
@@ -557,7 +557,7 @@ def _checked(
             refused[name] = str(reason)
             continue
         claims_read[name] = claim, said
-        kind = _kind(understood) if arrays else (name,)
+        kind = _grouping_key(understood) if arrays else (name,)
         alike.setdefault(kind, {})[name] = understood
     for several in alike.values():
         try:
@@ -580,7 +580,7 @@ def _is_possible(share: float) -> bool:
     return share <= 1 + ROUNDING
 
 
-def _kind(claim: Claim) -> tuple[Any, ...]:
+def _grouping_key(claim: Claim) -> tuple[Any, ...]:
     """Return what claims have in common that differ in numbers alone, and are checked as one."""
     row = claim.row
     several = VARIED if row.group == "serving" else ()
@@ -689,7 +689,7 @@ def _bounds(claim: Claim) -> list[_Bound]:
     holds = {
         "serving": _serving,
         "training": _training,
-        "collective": _collective,
+        "collective": _collective_bounds,
         "kernel": _device,
     }
     bounds = list(holds[claim.row.group](claim, machine))
@@ -990,7 +990,7 @@ def _cuts(row: Row) -> Iterator[tuple[Job, Batch]]:
             yield training_rows.cut(larger)[:2]
 
 
-def _collective(claim: Claim, machine: Machine) -> Iterator[_Bound]:
+def _collective_bounds(claim: Claim, machine: Machine) -> Iterator[_Bound]:
     row = claim.row
     operation, devices = collective_rows.OPERATIONS[row["collective"]], conditions.devices(row)
     if devices == 1:

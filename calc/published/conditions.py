@@ -19,14 +19,14 @@ from calc.published.reading import WORDS, Row
 
 
 def machine(row: Row) -> Machine:
-    """The machine that a row's device stands in: of rows across machines, the cloud's own."""
+    """The machine that a row's device stands in; of several machines, the one of its cloud."""
     text = row.device.lower()
-    usual, count = _usual(row, text), row.number("num_devices") or 0
+    usual, count = _usual_machine(row, text), row.number("num_devices") or 0
     if count <= usual.domain:
         return usual
-    text = f"{text} {row['system'] or ''}".lower().replace("_", " ")
+    system = f"{text} {row['system'] or ''}".lower().replace("_", " ")
     clouds = (
-        machines.get(key) for pattern, key in WORDS["clouds"].items() if re.search(pattern, text)
+        machines.get(key) for pattern, key in WORDS["clouds"].items() if re.search(pattern, system)
     )
     same = (cloud for cloud in clouds if cloud.device.key == usual.device.key)
     if not usual.publishes("ports"):  # a larger one of the same device, where there is one
@@ -35,7 +35,7 @@ def machine(row: Row) -> Machine:
     return next(same, usual)
 
 
-def _usual(row: Row, text: str) -> Machine:
+def _usual_machine(row: Row, text: str) -> Machine:
     """The machine that the device usually stands in."""
     if not (key := device_key(text)):
         raise UnusableRowError(f"the device {abbreviated(row.device)} is not known")

@@ -290,6 +290,8 @@ def _is_number(cell: str) -> bool:
 def bench(row: Mapping[str, Any]) -> Result:
     """A row of llama-bench by the names of results: a prompt that is read, or tokens written.
 
+    Its tables are found in a text by `_llama_bench`, its JSON and CSV by `claims.load`.
+
     >>> found = bench({"model_type": "llama 8B Q4_0", "n_prompt": 512, "n_gen": 0, "avg_ts": 3e3,
     ...                "gpu_info": "NVIDIA GeForce RTX 4090"})
     >>> found["model"], found["input_tokens_per_s"], found["input_len"]
@@ -407,17 +409,18 @@ def _nccl(text: str, path: Path | str) -> Iterator[Found]:
 
 
 def _training(text: str, path: Path | str) -> Iterator[Found]:
-    """Steps of Megatron-LM, Megatron Bridge, NeMo and torchtitan, each field by its median."""
+    """Yield the medians of what a log of Megatron-LM, Megatron Bridge, NeMo or torchtitan prints of
+    its steps, without those in which it warms up."""
     medians: Result = {}
     for patterns in (STEPS_OF_MEGATRON, STEPS_OF_BRIDGE, STEPS_OF_NEMO, STEPS_OF_TITAN):
-        first = next(iter(patterns.values()))[0]
+        first_field = next(iter(patterns.values()))[0]
         steps = [
             {
                 name: _value(match[1]) * scale
-                for name, (words, scale) in patterns.items()
-                if (match := re.search(rf"{words}\s*({NUMBER})", line[0]))
+                for name, (pattern, scale) in patterns.items()
+                if (match := re.search(rf"{pattern}\s*({NUMBER})", line[0]))
             }
-            for line in re.finditer(rf"(?m)^.*{first}\s*{NUMBER}.*$", text)
+            for line in re.finditer(rf"(?m)^.*{first_field}\s*{NUMBER}.*$", text)
         ]
         warm = steps[1:] if len(steps) >= WARMED else steps
         names = dict.fromkeys(name for step in warm for name in step)

@@ -1,4 +1,4 @@
-"""Kernels as they were measured to run: how long each takes, and whose rows tell of it.
+"""Kernels and engines' own sums as they were measured: how long each takes, and by whose rows.
 
 A `Kernel` knows its operations, its bytes and its shape, so that the rates that a machine was
 measured to reach say how long it takes, or the rows of an engine that was measured to run it.

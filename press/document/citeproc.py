@@ -18,10 +18,11 @@ def check_bibliography(bibliography: list[Path]) -> None:
     """Stops at a .bib file that cannot be read or names two sources alike, cited or not."""
     for path in bibliography:
         if path.suffix == ".bib":
-            _check(path)
+            _check_bibtex(path)
 
 
-def _check(path: Path) -> None:
+def _check_bibtex(path: Path) -> None:
+    """Stops where pandoc cannot read the file, or where two of its entries have one key."""
     text = text_of(path, path.name)
     try:
         run_pandoc(["-f", "biblatex", "-t", "csljson"], text)

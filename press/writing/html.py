@@ -154,7 +154,7 @@ class _Html(Dresser):
         return {"t": "Image", "c": [attributes, inlines, [self.address(source), ""]]}
 
     def on_span(self, node: Node) -> Dressed:
-        """A value that a derivation has a name for says it, so that its card can be found."""
+        """Make a quoted value a `data` element with its key, by which its card is found."""
         _, classes, values = attribute(node)
         inlines = node["c"][1]
         if "q" not in classes:

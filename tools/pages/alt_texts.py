@@ -37,7 +37,10 @@ def _told(cell: re.Match[str]) -> str:
 
 
 if __name__ == "__main__":
-    for name, text in pages().items():
-        if (ROOT / name).read_text(encoding="utf-8") != text:
-            (ROOT / name).write_text(text, encoding="utf-8")
-            print(f"wrote {name}")
+    texts = pages()
+    new = [name for name in texts if (ROOT / name).read_text(encoding="utf-8") != texts[name]]
+    for name in new:
+        (ROOT / name).write_text(texts[name], encoding="utf-8")
+        print(f"wrote {name}")
+    if not new:
+        print("All alt texts are as figures tell them.")
