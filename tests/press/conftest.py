@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from press.build import end
-from tests.press.tiny_book import SETTINGS, Write, copy_of_everything
+from tests.press.tiny_book import SETTINGS, Write, copy_of, rendered
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -42,4 +42,10 @@ def write_book(tmp_path: Path) -> Write:
 @pytest.fixture
 def everything(tmp_path: Path) -> Path:
     """A copy of the book that shows every construct, not yet rendered."""
-    return copy_of_everything(tmp_path)
+    return copy_of("everything", tmp_path)
+
+
+@pytest.fixture(scope="session")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the book that is looked at in a browser for its tables and its cards."""
+    return rendered(copy_of("reader", tmp_path_factory.mktemp("reader"))) / "_book"

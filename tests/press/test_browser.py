@@ -25,7 +25,7 @@ from tests.in_browser import (
     pages_of,
 )
 from tests.page_texts import page_texts
-from tests.press.tiny_book import copy_of_everything, rendered
+from tests.press.tiny_book import copy_of, rendered
 from tests.rows import each_row
 
 pytestmark = [
@@ -62,7 +62,7 @@ Open = Callable[..., Page]
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample book, rendered to HTML from a copy."""
-    return rendered(copy_of_everything(tmp_path_factory.mktemp("browser")), "html") / "_book"
+    return rendered(copy_of("everything", tmp_path_factory.mktemp("browser")), "html") / "_book"
 
 
 @pytest.fixture

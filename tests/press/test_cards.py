@@ -8,69 +8,22 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.in_browser import PHONE, THEMES, axe_violations, open_file
-from tests.press.tiny_book import WITHOUT_PDF, rendered, unpacked
+from tests.press.tiny_book import unpacked
 
 pytestmark = [pytest.mark.xdist_group("press in a browser"), pytest.mark.slow]  # one render
 
-# What `show` and `table` of the book give, from hand.
-PAGE = '''# A {#sec-a}
-
-```{python}
-#| echo: false
-class Value:
-    def __init__(self, text, cards):
-        self.text, self.cards = text, cards
-
-    def _repr_markdown_(self):
-        return self.text
-
-    def _repr_mimebundle_(self, **_):
-        return {"application/vnd.press.cards+json": self.cards}
-
-rate = {"value": "8 B/s", "kind": "datasheet", "title": "rate of a wire", "source": "wire",
-        "cited": "Maker (2020), Wire, https://example.org", "checked": "2020-01-02",
-        "note": "Twice.", "row": "index.html#sec-a"}
-size = {"value": "16 B", "kind": "chosen", "code": "16"}
-time = {"value": "2 s", "kind": "computed", "code": "size / rate", "claim": "Wires are slow.",
-        "inputs": {"size": "Wire.size", "rate": "wire"}, "call": "print(16 / 8)\\n"}
-cards = {"Wire.time": time, "Wire.size": size, "wire": rate}
-```
-
-A message takes `{python} Value('[2 s]{.q key="Wire.time" value="2 s"}', cards)` on this wire.
-
-```{python}
-#| label: tbl-a
-#| tbl-cap: "Messages."
-#| echo: false
-Value("""| []{.q key="Wire.rows"}Name | Size | Time |
-|:--|--:|--:|
-| one | 16 B | 2 s |
-| two | 32 B | 4 s |
-""", cards | {"Wire.rows[0][2]": {"same": "Wire.time", "value": "2 s"},
-              "Wire.rows[1][1]": {"same": "Wire.size", "value": "32 B"}})
-```
-'''
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("cards")
-    (root / "_quarto.yml").write_text(WITHOUT_PDF, encoding="utf-8")
-    (root / "index.qmd").write_text(PAGE, encoding="utf-8")
-    return rendered(root) / "_book"
-
 
 @pytest.fixture
-def page(context: BrowserContext, site: Path) -> Page:
-    return open_file(context.new_page(), site / "index.html")
+def page(context: BrowserContext, reader: Path) -> Page:
+    return open_file(context.new_page(), reader / "cards.html")
 
 
-def test_the_page_names_its_values_and_keeps_their_cards_apart(site: Path) -> None:
-    html = (site / "index.html").read_text(encoding="utf-8")
+def test_the_page_names_its_values_and_keeps_their_cards_apart(reader: Path) -> None:
+    html = (reader / "cards.html").read_text(encoding="utf-8")
     assert '<data class="q" value="2 s" data-key="Wire.time">2 s</data>' in html
     assert '<table data-key="Wire.rows">' in html
     assert "datasheet" not in html
-    cards = unpacked(site / "assets/cards/index.js")
+    cards = unpacked(reader / "assets/cards/cards.js")
     assert cards["Wire.time"]["inputs"] == {"size": "Wire.size", "rate": "wire"}
 
 
@@ -112,9 +65,9 @@ def test_arrows_lead_from_cell_to_cell(page: Page) -> None:
     expect(cells.nth(3)).to_be_focused()
 
 
-def test_a_tap_opens_and_closes_a_card_that_fits_a_phone(browser: Browser, site: Path) -> None:
+def test_a_tap_opens_and_closes_a_card_that_fits_a_phone(browser: Browser, reader: Path) -> None:
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    page = open_file(context.new_page(), site / "index.html")
+    page = open_file(context.new_page(), reader / "cards.html")
     value, card = page.locator("p .q"), page.get_by_role("dialog")
     value.tap()
     expect(card).to_be_visible()
@@ -136,9 +89,9 @@ def test_an_open_card_is_easy_to_use_and_its_call_is_copied(page: Page, theme: s
     assert page.evaluate("navigator.clipboard.readText()") == "print(16 / 8)\n"
 
 
-def test_without_scripts_a_value_is_text(browser: Browser, site: Path) -> None:
+def test_without_scripts_a_value_is_text(browser: Browser, reader: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
-    page = open_file(context.new_page(), site / "index.html")
+    page = open_file(context.new_page(), reader / "cards.html")
     value = page.locator("p .q")
     expect(value).to_have_text("2 s")
     expect(value).to_have_css("cursor", "auto")

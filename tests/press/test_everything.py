@@ -9,7 +9,7 @@ import pytest
 from pypdf import PdfReader
 
 from tests.page_texts import page_texts
-from tests.press.tiny_book import copy_of_everything, page_of, pieces, rendered, search_index
+from tests.press.tiny_book import copy_of, page_of, pieces, rendered, search_index
 from tests.rows import each_row
 
 pytestmark = pytest.mark.xdist_group("everything")  # one render
@@ -20,7 +20,7 @@ MATRIX = "4,096"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return rendered(copy_of_everything(tmp_path_factory.mktemp("book")))
+    return rendered(copy_of("everything", tmp_path_factory.mktemp("book")))
 
 
 @pytest.fixture(scope="module")

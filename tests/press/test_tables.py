@@ -1,4 +1,4 @@
-"""Tables, formulas and a page's citation as a reader uses them, in a browser, on a tiny book."""
+"""Tables, formulas and a page's citation as a reader uses them, in a browser."""
 
 from __future__ import annotations
 
@@ -9,69 +9,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.in_browser import PHONE, axe_violations, colour_violations, open_file
-from tests.press.tiny_book import WITHOUT_PDF, rendered
 
 pytestmark = [pytest.mark.xdist_group("press in a browser"), pytest.mark.slow]
 
-DEVICES = """\
-# Preface {.unnumbered}
-
-::: {.cover}
-
-- [**Start**](index.qmd#sec-devices) here
-
-A drawing.
-
-- **7** doors
-
-:::
-
-The law, @eq-law.
-
-$$
-T = \\frac{n}{BW}
-$$ {#eq-law}
-
-And without a number:
-
-$$
-a^2
-$$
-
-## Devices {#sec-devices}
-
-::: {.sortable}
-
-| Device | Bandwidth | Price |
-|:-----|-----:|-----:|
-| Small | 320 GB/s | 7 |
-| Large, new | 1.2 TB/s | 12.75 |
-| None | – | – |
-| Middle | 900 GB/s | 8.5 |
-
-: Devices. {#tbl-devices}
-
-:::
-
-"""
-MACHINES = """\
-::: {.sortable}
-
-| Machine | Devices |
-|:-----|-----:|
-| [Box](#sec-devices) | 8 |
-| [Rack](#sec-devices) | 72 |
-| [Tray](#sec-devices) | 4 |
-
-: Machines, each with a page. {#tbl-machines}
-
-:::
-"""
-LONG = "| n | value |\n|:--|--:|\n" + "".join(f"| row {n} | {n}.5 |\n" for n in range(80))
-WIDE = (
-    "| n " + "| a head of some width " * 14 + "|\n" + "|:--" * 15 + "|\n"
-    + ("| x " + "| some_words_here " * 14 + "|\n") * 60
-)  # fmt: skip
 ORDER = "rows => rows.map(row => row.cells[0].textContent)"
 # Where the point of each number stands, or would: behind its last whole digit.
 POINTS = """cells => cells.map(cell => {
@@ -85,17 +25,9 @@ POINTS = """cells => cells.map(cell => {
 })"""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("tables")
-    (root / "_quarto.yml").write_text(WITHOUT_PDF, encoding="utf-8")
-    (root / "index.qmd").write_text(f"{DEVICES}{LONG}\n\n{WIDE}\n{MACHINES}", encoding="utf-8")
-    return rendered(root) / "_book"
-
-
 @pytest.fixture
-def page(context: BrowserContext, site: Path) -> Page:
-    return open_file(context.new_page(), site / "index.html")
+def page(context: BrowserContext, reader: Path) -> Page:
+    return open_file(context.new_page(), reader / "index.html")
 
 
 def test_the_first_page_is_a_cover_below_the_title(page: Page) -> None:
@@ -173,9 +105,9 @@ def test_rows_that_are_ticked_are_compared_alone(page: Page) -> None:
     expect(compare).to_be_hidden()
 
 
-def test_without_scripts_the_table_is_plain(browser: Browser, site: Path) -> None:
+def test_without_scripts_the_table_is_plain(browser: Browser, reader: Path) -> None:
     with browser.new_context(java_script_enabled=False) as plain:
-        table = open_file(plain.new_page(), site / "index.html").locator("#tbl-devices")
+        table = open_file(plain.new_page(), reader / "index.html").locator("#tbl-devices")
         assert table.locator("tbody tr").count() == 4
         assert table.locator(":is(button, input)").count() == 0
 

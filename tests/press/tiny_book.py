@@ -1,4 +1,4 @@
-"""A tiny book's settings, a copy of the book of everything, and press as an author runs it."""
+"""A tiny book's settings, copies of sample books, and press as an author runs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from press.problems import BookError
 from tests.page_texts import page_texts
 
 REPOSITORY = Path(__file__).parents[2]
-EVERYTHING = Path(__file__).parent / "books" / "everything"
+BOOKS = Path(__file__).parent / "books"
 
 SETTINGS = """\
 project:
@@ -52,9 +52,9 @@ PIXEL = bytes.fromhex(
 Write = Callable[..., Path]
 
 
-def copy_of_everything(folder: Path) -> Path:
+def copy_of(book: str, folder: Path) -> Path:
     hidden = shutil.ignore_patterns("_book", ".*")
-    return Path(shutil.copytree(EVERYTHING, folder / "everything", ignore=hidden))
+    return Path(shutil.copytree(BOOKS / book, folder / book, ignore=hidden))
 
 
 def cell(code: str, *options: str) -> str:
