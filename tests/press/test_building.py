@@ -500,6 +500,7 @@ def test_a_figure_has_a_caption_where_it_has_words_or_a_number(write_book: Write
 
 
 FOLDED = '::: {.callout-note collapse="true" title="Marmots"}\nThey whistle.\n:::\n'
+HUNDRED = "column " * 13 + "columnist"
 ON_PAPER = {  # what a chapter holds, and how the PDF reads
     "```python\none = 1\u2028two = 2\n```\n\n```\n```\n\n```python\nthree = 3\n\n```\n\n"
         '`g`.text, `x`(y), `a"\\` and `b`[c]':
@@ -507,7 +508,7 @@ ON_PAPER = {  # what a chapter holds, and how the PDF reads
     "Latency\n:   The time to the *first* byte.": "Latency The time to the first byte.",
     "Bandwidth\n:   Bytes.\n\n    In a second.": "Bandwidth Bytes. In a second.",
     FOLDED: "They whistle.",  # paper has the text alone
-    "```\n" + "column " * 14 + "\n```": "column " * 13 + "column",  # a hundred are not broken
+    f"```\n{HUNDRED}\n```": HUNDRED,  # columns, which are not broken
 }  # fmt: skip
 
 
