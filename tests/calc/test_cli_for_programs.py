@@ -423,9 +423,9 @@ def test_plans_for_several_devices(command: Command, own_device: Path) -> None:
         assert [row] == alone
     tight = command.facts(f"plan llama-3-70b t4,h100 --batch 8 {SERVER}")
     assert {row["device"]: row["fits"] for row in tight["rows"]} == {"h100": True, "t4": False}
-    assert tight["left_out"][0].startswith("Llama 3 70B does not fit on 1 NVIDIA T4")
+    assert tight["left_out"][0].startswith("Llama 3 70B does not fit on 8 NVIDIA T4")
     assert "\n- Llama 3 70B does not" in command.prints(f"plan llama-3-70b t4,h100 {SERVER}")
-    assert "does not fit on 1 NVIDIA T4" in command.refuses(f"plan llama-3-405b t4,t4 {SERVER}")
+    assert "does not fit on 8 NVIDIA T4" in command.refuses(f"plan llama-3-405b t4,t4 {SERVER}")
 
 
 def test_bits_may_be_a_bare_number(command: Command) -> None:

@@ -274,3 +274,13 @@ def test_a_link_to_the_host_is_as_fast_as_its_lanes() -> None:
                     )
                     assert link.m_as("GB/s") == pytest.approx(product(made), rel=1e-6)
     assert tried > 20
+
+
+@pytest.mark.parametrize("key", ["t4", "a30", "a10g", "mi210"])
+def test_cards_without_links_of_their_own_are_joined_by_pcie(key: str) -> None:
+    machine = machines.of(hardware.get(key))
+    assert machine.hosted.domain > 1
+    assert machine.hosted.bandwidth == machine.device.host_link
+    planned = calc.plan("llama-2-13b", key, devices=4, prompt=500, generated=100)
+    assert planned.fits
+    assert planned.layout.tensor == 4
