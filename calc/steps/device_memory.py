@@ -254,6 +254,8 @@ def advised(memory: Memory) -> Memory:
 def ways(memory: Memory, sequences: int = 1, kinds: Sequence[str] = KINDS) -> Iterator[Way]:
     """Yield the smallest change of each kind, or of several together, with which so many fit.
 
+    More devices are one way, beside which those are told that keep their number.
+
     >>> tight = fit("llama-3-70b", "h100", software="vllm")
     >>> print(next(ways(tight, kinds=["tensor"])).settings)
     {'tensor': 2}
@@ -269,7 +271,8 @@ def ways(memory: Memory, sequences: int = 1, kinds: Sequence[str] = KINDS) -> It
                     settings |= _shorter(tried, sequences)
                     tried = _with(memory, settings)
                 if tried.largest_batch >= sequences:
-                    has_one = True
+                    has_one = has_one or "tensor" not in several
+                    kinds = [kind for kind in kinds if kind not in several or kind != "tensor"]
                     words = " and ".join(f"{name} {value}" for name, value in settings.items())
                     fits = f"{tried.sequences:.2f} sequences of {tried.context} tokens"
                     doubt = ", if the ± allows" if tried.doubt else ""

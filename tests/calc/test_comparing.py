@@ -301,7 +301,7 @@ def test_the_command(command: Command, tmp_path: Path) -> None:
         f" --price 'dgx-h100=3 USD/hour' --draw {drawn}"
     )
     printed = command.prints(line)
-    assert " GiB too little on 1 device" in printed
+    assert " GiB too little on each of 8 devices" in printed
     assert "Assumed:" not in printed
     assert drawn.exists()
     first, last = command.facts(line)["rows"]

@@ -616,7 +616,7 @@ def test_bad_input(change: dict[str, Any], sentence: str) -> None:
         (
             "llama-3-405b",
             "t4",
-            r"on 1 NVIDIA T4: of each, weights take 756.0 GiB, .* fits on 128 devices, once link",
+            r"on 8 NVIDIA T4: of each, weights take 94.5. GiB, .* fits on 128 devices, once link",
         ),
     ],
 )
@@ -626,8 +626,10 @@ def test_bad_models_and_devices(model: Any, device: Any, sentence: str) -> None:
 
 
 def test_no_link_no_other_devices() -> None:
-    with pytest.raises(InputError, match=r"no link of NVIDIA T4 to others: take .*--link"):
-        plan("llama-3-8b", "t4", prompt=100, generated=20, devices=2)
+    with pytest.raises(
+        InputError, match=r"no link of NVIDIA Jetson AGX Orin.* to others: take .*--link"
+    ):
+        plan("llama-3-8b", "jetson-agx-orin", prompt=100, generated=20, devices=2)
     with pytest.raises(InputError, match=r"joined by PCIe through the host has 8 devices"):
         plan("llama-3-8b", "rtx-3090", prompt=100, generated=20, devices=16)
 
