@@ -168,6 +168,8 @@ def test_the_suffix_of_an_id_is_the_format_of_its_weights() -> None:
     assert (eight.formats["attention"], eight.products, eight.by_name) == ("int8", "int8", True)
     listed = models.get("Qwen/Qwen3-32B-FP8")  # among the other names of its model too
     assert (listed.key, listed.released.formats["attention"]) == ("qwen-3-32b", "fp8")
+    early = models.get("nvidia/DeepSeek-R1-FP4").released  # as NVIDIA's first ones are called
+    assert (early.formats["experts"], early.products) == ("nvfp4", "fp4")
     with pytest.raises(InputError, match="has files of several formats: take qwen-3-8b"):
         models.get("unsloth/Qwen3-8B-GGUF")
 
@@ -407,6 +409,18 @@ ADDED: dict[str, tuple[dict[str, Any], float, float]] = {  # in billions, and ho
         0.360748032,
         0,
     ),
+    "exaone 4": (
+        config("exaone4", "30 2048 32 8 4096 102400 65536", tie_word_embeddings=True),
+        1.279391488,
+        0,
+    ),
+    "starcoder": (
+        {"model_type": "gpt_bigcode", "n_layer": 40, "n_embd": 6144, "n_head": 48}
+        | {"n_inner": 24576, "n_positions": 8192, "vocab_size": 49152},
+        15.517456384,
+        0,
+    ),
+    "phi 3.5 vision": (config("phi3_v", "32 3072 32 32 8192 32064 131072"), 3.821079552, 0),
     "internlm 2": (
         config("internlm2", "32 4096 32 8 14336 92544 32768", bias=False),
         7.737708544,

@@ -160,6 +160,8 @@ def _gpt2(config: Config, family: Fields) -> Fields:
     counts = _counts(config, family)
     width = config.count("n_inner", 4 * counts["width"])
     context, heads = counts["context"], counts["heads"]
+    if config.get("model_type") == "gpt_bigcode" and config.flag("multi_query", True):
+        heads = 1
     return counts | {"kv_heads": heads, "feed_forward_width": width, "positions": context}
 
 

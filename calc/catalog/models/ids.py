@@ -9,12 +9,12 @@ from typing import NamedTuple
 from calc.core.records import DATA, read_toml
 
 FORMATS = re.compile(
-    r"(?<=[-_. ])(awq|gptq|fp8(?:-dynamic|-block)?|nvfp4|mxfp[48]|nf4|w\da\d+|int[48]|bnb-4bit"
+    r"(?<=[-_. ])(awq|gptq|fp8(?:-dynamic|-block)?|nvfp4|fp4|mxfp[48]|nf4|w\da\d+|int[48]|bnb-4bit"
     r"|[48]bit|i?q\d_\w+|gguf)(?=$|[-_. ])",
     re.IGNORECASE,
 )
-MEANT = {"4bit": "w4a16", "8bit": "int8"}
-"""Names of checkpoints that a number of bits alone says."""
+MEANT = {"4bit": "w4a16", "8bit": "int8", "fp4": "nvfp4"}
+"""Names of checkpoints that a number of bits alone says, and NVIDIA's first name of NVFP4."""
 
 
 class Id(NamedTuple):
