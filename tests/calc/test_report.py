@@ -42,7 +42,7 @@ REPORTS: dict[str, Callable[[], Reported]] = {
         requests=200,
         **CHAT,
     ),
-    "comparison": lambda: compare("llama-3-8b", ["h100", "rtx-4090", "t4"], **CHAT),
+    "comparison": lambda: compare("llama-3-8b", ["h100", "rtx-4090", "jetson-orin-nano"], **CHAT),
     "throughput": lambda: throughput.of("resnet-50", "rtx-4090", batch=32),
     "published": lambda: Agreement(published.compare(published.rows("serving")[:3])),
 }
