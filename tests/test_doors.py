@@ -107,6 +107,15 @@ def test_a_few_questions_at_every_door() -> None:
     assert sum(hold(drawn).values()) > 20
 
 
+@pytest.mark.parametrize("name", ["Devstral 2", "granite4.1:30b", "ibm-granite/granite-4.1-3b"])
+def test_a_name_that_people_give_is_one_model_at_a_tool_and_a_command(name: str) -> None:
+    asked = {"batch": 2, "prompt": 1000, "generated": 100}
+    said = json.loads(doors.run("plan", name, "dgx-h100", *doors.options(asked), "--json"))
+    tool = tools.plan(name, "dgx-h100", asked)
+    assert {each: tool[each] for each in said} == said
+    assert said["rows"][0]["model"] == models.get(name).key
+
+
 def test_every_class_is_drawn() -> None:
     drawn = list(doors.serving(MANY["serving"], f"{SEED} serving"))
     assert set().union(*(doors.kind_of(question.model) for question in drawn)) == {*doors.KINDS}
