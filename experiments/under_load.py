@@ -26,8 +26,7 @@ from calc.planning.service.simulation import Run, simulate
 from calc.published import closed_loops, datasets
 from calc.published.prediction import UnusableRowError
 from calc.published.reading import FOLDER, Row
-from calc.published.serving_rows import FULL_EXPERTS
-from calc.steps import device_memory
+from calc.published.serving_rows import FULL_EXPERTS, weights_share
 from calc.steps.job import Formats, Job, Layout
 
 PERCENTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
@@ -320,16 +319,10 @@ def _mlperf_job(row: Mapping[str, str]) -> tuple[Job, int]:
         job = replace(job, layout=Layout(data, slices, experts=experts))
     else:
         slices = 1
-        while slices < devices and _weights_fill_half(job):
+        while slices < devices and weights_share(job) > 1 / 2:
             slices *= 2
             job = replace(job, layout=Layout(tensor=slices))
     return job, max(1, devices // slices)
-
-
-def _weights_fill_half(job: Job) -> bool:
-    """Return whether weights take more than half of a device."""
-    memory = device_memory.of(job, 1)
-    return bool(memory.parts[0].memory > memory.visible / 2)
 
 
 @cache

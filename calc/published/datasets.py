@@ -6,21 +6,36 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from calc.core.records import read_record, read_toml
+from calc.core.records import read_record, read_rows, read_toml
 from calc.published.reading import FOLDER, Row
+from calc.steps.job import Layout
 
 FILE = FOLDER / "datasets.toml"
+LOADS = FOLDER / "mlperf_loads.csv"
+PARTS = {
+    "prompt": "token",
+    "answer": "token",
+    "prompt_spread": "1",
+    "answer_spread": "1",
+    "beams": "1",
+}
+SPREAD = 0.5
+"""Standard deviation of lengths over their mean, where it is not published."""
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Mean tokens of a benchmark's prompts and answers, and the limits of its scenarios."""
+    """Tokens of a benchmark's prompts and answers, in the mean and about it, and its limits."""
 
     prompt: float | None
     """None where its mean is not published."""
     answer: float
     limits: dict[str, tuple[float, float]]
     """Seconds to the first token, and for each after it."""
+    prompt_spread: float = SPREAD
+    answer_spread: float = SPREAD
+    beams: float = 1.0
+    """Sequences that are written for each answer."""
 
 
 def data_set_of(row: Row) -> DataSet | None:
@@ -39,7 +54,7 @@ def named(benchmark: str) -> DataSet | None:
     """The data set of what names its benchmark; None of one that has lengths of its own.
 
     >>> named("6.0-0002-llama3.1-8b-server").prompt
-    778.0
+    870.73
     """
     return next((data for pattern, data in _all().items() if re.search(pattern, benchmark)), None)
 
@@ -54,14 +69,33 @@ def get(name: str) -> DataSet:
 
 
 @cache
+def layouts(benchmark: str, devices: int) -> tuple[Layout, ...]:
+    """The layouts of so many devices in which submitters published servers of its data set.
+
+    >>> [(one.data, one.tensor) for one in layouts("llama2-70b-99", 8)]
+    [(8, 1)]
+    """
+    cuts = {
+        tuple(int(row[name] or 1) for name in ("tensor", "data", "experts"))
+        for row in read_rows(LOADS)
+        if named(row["id"]) is named(benchmark) and row["tensor"] and not row["readers"]
+    }
+    return tuple(
+        Layout(devices // tensor, tensor, experts=experts)
+        for tensor, data, experts in sorted(cuts)
+        if devices % (tensor * data) == 0
+    )
+
+
+@cache
 def _all() -> dict[str, DataSet]:
     by_name = {}
     for name, table in read_toml(FILE).items():
-        means = {
-            part: read_record(table[part], f"{name}.{part}", FILE).quantity.m_as("token")
-            for part in ("prompt", "answer")
+        numbers = {
+            part: read_record(table[part], f"{name}.{part}", FILE).quantity.m_as(unit)
+            for part, unit in PARTS.items()
             if part in table
         }
         limits = {scenario: tuple(pair) for scenario, pair in table["limits"].items()}
-        by_name[name] = DataSet(means.get("prompt"), means["answer"], limits)
+        by_name[name] = DataSet(numbers.pop("prompt", None), limits=limits, **numbers)
     return by_name

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from calc.catalog.models.weights import Weights, unless_said
 from calc.catalog.software import software_of
 from calc.core.elementwise import minimum
 from calc.core.errors import abbreviated
+from calc.laws.queueing import single_server_wait
 from calc.published import conditions, datasets
 from calc.published.datasets import DataSet
 from calc.published.prediction import Comparison, UnusableRowError, if_measured
@@ -47,6 +48,10 @@ BYTE = 8  # bits
 FOUR_BITS = {"llama-cpp": "", "llama-cpp-2024-05": "", "tensorrt-llm": "fp4"}
 """Programs that keep caches in four bits and scales, on devices that compute in a format."""
 CHUNK = 8192  # tokens of prompts that a step reads at most
+MOST_WEIGHTS = 0.7  # of a device's memory, in published servers of MLPerf
+KEPT = 0.99  # of the requests of a server's run, which is else no result
+BEYOND_99 = 2.326  # standard deviations over the mean that one of a hundred is beyond
+CLOSE = 1.02  # ratio of two numbers of sequences between which none is looked for
 FASTER = ("fp4", "fp8")  # formats whose peak bounds a row whose weights are in them
 NO_LENGTHS = "the lengths of its prompts and answers are not stated"
 ONE_USER = re.compile(r"decode_tokens_per_s(_per_user)?$")
@@ -116,9 +121,11 @@ def predict(row: Row) -> Comparison:
         filled.extend(steady_state(taken, steady)[2])
         if datasets.data_set_of(row) is not None:
             filled.append("lengths are the means of its data set")
-        if len(options) > 1:
-            layout = f"DP{taken.layout.data} TP{taken.layout.tensor}"
-            filled.append(f"the layout is the fastest that fits, {layout}")
+        cut = f"DP{taken.layout.data} TP{taken.layout.tensor}"
+        if not served.layout_is_stated and taken.layout in _published(row, job):
+            filled.append(f"the layout is one that submitters published, {cut}")
+        elif len(options) > 1:
+            filled.append(f"the layout is the fastest that fits, {cut}")
         return best
 
     prediction = replace(if_measured(lower, parts), filled=tuple(filled))
@@ -140,7 +147,8 @@ def _options(
 ) -> list[tuple[Job, Tokens, float]]:
     """The jobs that a row may be, their loads, and what these count, of open layouts all that fit.
 
-    Lengths that it leaves open are the means of the data set that it names.
+    Lengths that it leaves open are the means of the data set that it names; layouts are those that
+    submitters published of its benchmark, where one fits.
     """
     job, data = served.job, datasets.data_set_of(row)
     if data is None and not load.reading and load.context == 1.0:
@@ -148,18 +156,41 @@ def _options(
     if served.layout_is_stated:
         _check_layout(row, job, load)
         return [(job, load, counted)]
-    options = []
-    for layout in _layouts(job, load):
-        one = replace(job, layout=layout)
-        try:
-            share = load if data is None else _load_of(row, one, data)
-        except UnusableRowError:
-            continue  # it does not fit
-        if share.writing + share.prompts >= layout.data:
-            options.append((one, share, counted if data is None else float(share.writing)))
+
+    def those_that_fit(layouts: Iterable[Layout]) -> Iterator[tuple[Job, Tokens, float]]:
+        for layout in layouts:
+            one = replace(job, layout=layout)
+            try:
+                share = load if data is None else _load_of(row, one, data)
+            except UnusableRowError:
+                continue
+            if share.writing + share.prompts >= layout.data:
+                yield one, share, counted if data is None else float(share.writing) / data.beams
+
+    options = list(those_that_fit(_published(row, job)))
+    options = options or list(those_that_fit(_layouts(job, load)))
     if not options:
         raise NotMeasured("no layout that its row leaves open has a place for its weights")
     return options
+
+
+def _published(row: Row, job: Job) -> tuple[Layout, ...]:
+    """The layouts in which submitters published servers of the data set that a row names.
+
+    They hold for devices that weights fill no more than they do in any of those servers.
+    """
+    if datasets.data_set_of(row) is None:
+        return ()
+    published = datasets.layouts(str(row["model"]), int(job.layout.devices))
+    return tuple(
+        one for one in published if weights_share(replace(job, layout=one)) <= MOST_WEIGHTS
+    )
+
+
+def weights_share(job: Job) -> float:
+    """The share of a device's memory that weights take."""
+    memory = device_memory.of(job, 1)
+    return float((memory.parts[0].memory / memory.visible).m_as(""))
 
 
 def _layouts(job: Job, load: Tokens) -> Iterator[Layout]:
@@ -173,13 +204,74 @@ def _layouts(job: Job, load: Tokens) -> Iterator[Layout]:
 
 
 def _load_of(row: Row, job: Job, data: DataSet) -> Tokens:
-    """Return as many sequences of a data set as fit and keep a token's time in its scenario."""
+    """As many sequences of a data set as memory holds, of a server as many as keep its limits.
+
+    A result of a server is one where 99 of 100 requests kept its limits. They come at random, so
+    that at one time in a hundred as many write as a Poisson number reaches: these have a place in
+    memory, and their tokens keep their limit. Prompts wait for one another, and keep theirs.
+    """
+    copies = float(job.layout.data)
+    most = _drawn(job, data, DEFAULT_BATCH * job.layout.devices)
+    if (limits := data.limits.get(str(row["scenario"]))) is None:
+        return most
+    to_first, to_next = limits
+
+    def keeps(most: float) -> bool:
+        load = _drawn(job, data, copies * _usual(most))
+        busy = replace(load, writing=copies * data.beams * most)
+        kept = _total(steady_parts(job, busy)) <= to_next
+        return kept and _first_token(job, load, data) <= to_first
+
+    low, high = 1.0, float(most.writing) / copies / data.beams
+    if keeps(high):
+        low = high
+    while high > CLOSE * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return _drawn(job, data, copies * _usual(low))
+
+
+def _drawn(job: Job, data: DataSet, batch: float) -> Tokens:
+    """So many requests of a data set, of which one is under way for as long as its answer is long.
+
+    Those under way are therefore longer than the mean. Submitters let as many run as memory holds
+    at the moment.
+    """
     prompt, answer = data.prompt or UNSTATED_PROMPT, data.answer
-    load = _mixed(job, DEFAULT_BATCH * int(job.layout.devices), prompt, answer)
-    _, limit = data.limits.get(str(row["scenario"]), (math.inf, math.inf))
-    while load.writing > job.layout.data and _total(steady_parts(job, load)) > limit:
-        load = _mixed(job, 0.8 * float(load.writing), prompt, answer)
-    return load
+    written = answer * (1 + data.answer_spread**2) / 2
+    fits = _fit(job, prompt + data.beams * written, shared=True)
+    if fits < 1:
+        raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
+    batch = min(float(batch), float(fits))
+    return Tokens(data.beams * batch, prompt + written, batch * prompt / answer, prompt)
+
+
+def _usual(most: float) -> float:
+    """Sequences that write in the mean, where a Poisson number is at most so many in 99 of 100.
+
+    >>> round(_usual(100), 1)
+    79.4
+    """
+    return max(1.0, (math.sqrt(most + (BEYOND_99 / 2) ** 2) - BEYOND_99 / 2) ** 2)
+
+
+def _first_token(job: Job, load: Tokens, data: DataSet) -> float:
+    """Seconds within which 99 of 100 requests have their first token.
+
+    The prompts of a copy are a queue, and one is served for its share of a step that reads as much
+    as steps can, beside all that write; waits are exponential, with the mean of Pollaczek and
+    Khinchine.
+    """
+    copies = float(job.layout.data)
+    full = replace(load, reading=copies * CHUNK, prompt=min(load.prompt, CHUNK))
+    step = _total(serving_pass(job, full).seconds())
+    usual = _total(steady_parts(job, load))
+    served = step * float(load.prompt) / CHUNK
+    busy = served * float(load.writing) / data.beams / copies / (data.answer * usual)
+    if busy >= 1:
+        return math.inf
+    wait = single_server_wait(f"{served} s", busy, data.prompt_spread).m_as("s")
+    return max(served, usual) + wait / busy * max(0.0, math.log(busy / (1 - KEPT)))
 
 
 def _parts(row: Row, job: Job, load: Tokens, counted: float) -> Timed:
@@ -243,7 +335,9 @@ def served_of(row: Row) -> Served:
     text = str(row["dtype_weights"]).lower()
     if row["source_key"] == BEGUN_WITH and (not row.software or "tensorrt" in row.software.lower()):
         text = "fp8"
-    if LABEL in text and model.released and MXFP4 in model.released.formats.values():
+    quantised = str(row["source_key"]).startswith(MLPERF)  # by submitters, what is in 16 bits
+    unclear = LABEL in text or (quantised and "fp4" in text)
+    if unclear and model.released and MXFP4 in model.released.formats.values():
         text = MXFP4
     if text == MXFP4 and unless_said(model, software) == software.mxfp4:
         text = software.mxfp4  # a file of its own, which people call so
@@ -253,7 +347,7 @@ def served_of(row: Row) -> Served:
         raise UnusableRowError("its dtype_weights, the format of its weights, is not stated")
     if name is None:
         raise UnusableRowError(f"the format of its weights is not stated: {abbreviated(text)}")
-    if name in model.released_in and str(row["source_key"]).startswith(MLPERF):
+    if name in model.released_in and quantised:
         name = "fp8-static"
     smallest = min(size.m_as("bit") for size in Weights.of(model, name).sizes.values())
     small = round(smallest) <= BYTE  # without its share of a scale
@@ -353,5 +447,9 @@ def held_at_once(job: Job, prompt: float, answer: float, shared: bool = False) -
     >>> held_at_once(job, 8192, 1024)
     52
     """
-    held = device_memory.held(prompt, answer, job.software.reserves > 0)
-    return int(device_memory.of(job, math.ceil(held), shared=shared).batch_of(held))
+    return _fit(job, device_memory.held(prompt, answer, job.software.reserves > 0), shared)
+
+
+def _fit(job: Job, length: float, shared: bool) -> int:
+    """Return how many sequences of a mean length the devices of a job hold."""
+    return int(device_memory.of(job, math.ceil(length), shared=shared).batch_of(length))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import tomllib
 from collections import Counter
@@ -25,7 +26,8 @@ from calc.published import (
     serving_rows,
     training_rows,
 )
-from calc.steps.job import Formats, Job
+from calc.published.datasets import DataSet
+from calc.steps.job import Formats, Job, Tokens
 from tests.calc.command import Written
 
 pytestmark = pytest.mark.xdist_group("derivations")  # which compare all rows too, once
@@ -626,12 +628,47 @@ def test_small_classes_say_that_they_are_and_signs_what_they_mean() -> None:
     [
         ("mlperf-v5.1-22", "lengths are the means of its data set"),
         ("mlperf-v5.1-22", "the layout is the fastest that fits, DP"),
+        ("mlperf-v5.1-31", "the layout is one that submitters published, DP8 TP1"),
         ("azure-nd-h100-v5-3", "another program keeps of its rates what others usually do"),
         ("llamacpp-xd-10", "rates as usual shares of its peaks"),
     ],
 )
 def test_what_was_filled_in_is_said(name: str, clause: str) -> None:
     assert any(clause in filled for filled in predicted(name).filled)
+
+
+def test_longer_answers_are_under_way_for_longer_and_all_beams_are_written() -> None:
+    """Answers of 100 ± 100 tokens: one that is met at random has 200, and stands at the half."""
+    data = DataSet(1000.0, 100.0, {}, answer_spread=1.0, beams=4.0)
+    load = serving_rows._drawn(Job.of("llama-3-8b", "h100"), data, 8)
+    assert (load.writing, load.context, load.reading, load.prompt) == (32, 1100, 80, 1000)
+
+
+def test_a_server_takes_what_keeps_both_limits_for_99_of_100() -> None:
+    """Each limit alone takes less than memory holds, and at the mean a token is sooner than it."""
+    job = Job.of("llama-3-8b", "h100", software="vllm")
+    row = Row("serving", "a row", {"scenario": "Server"}, {})
+
+    def load(first: float, later: float) -> Tokens:
+        data = DataSet(4000.0, 200.0, {"Server": (first, later)})
+        return serving_rows._load_of(row, job, data)
+
+    free, later, first = load(math.inf, math.inf), load(math.inf, 0.05), load(0.5, math.inf)
+    assert later.writing < free.writing > first.writing
+    assert load(0.5, 0.05).writing == pytest.approx(min(later.writing, first.writing))
+    seconds = {of: sum(serving_rows.steady_parts(job, of)[0].values()) for of in (later, first)}
+    assert 0.03 < seconds[later] < 0.05
+    assert serving_rows._first_token(job, first, DataSet(4000.0, 200.0, {})) <= 0.5
+
+
+@pytest.mark.parametrize(("told", "weights"), [("fp4", "mxfp4"), ("fp8", "fp8")])
+def test_what_submitters_call_fp4_is_the_format_that_a_model_was_released_in(
+    told: str, weights: str
+) -> None:
+    said = {"model": "gpt-oss-120b", "device": "b200", "num_devices": 8, "dtype_weights": told}
+    said |= {"software": "TensorRT-LLM", "source_key": "mlperf-inference-v6.1"}
+    served = serving_rows.served_of(Row("serving", "a row", said, {}))
+    assert served.job.formats.weights == weights
 
 
 def test_a_batch_meets_half_of_its_answers_beside_its_share_of_prompts() -> None:

@@ -17,7 +17,7 @@ from calc.planning.service import Replica, Run, Steps, loops, observe, simulate
 from calc.planning.service.load import Trace
 from calc.planning.service.observed import Point, fitted, with_numbers
 from calc.planning.serving_plan import Plan
-from calc.published import closed_loops
+from calc.published import closed_loops, serving_rows
 from calc.published.reading import Row
 from experiments import under_load
 
@@ -380,3 +380,13 @@ def test_loops_on_amd_are_simulated_as_their_own_scripts_start_servers() -> None
     late, apart = ([abs(one.errors[name]) for one in met] for name in under_load.TIMES)
     assert median(apart) < 0.2
     assert median(late) < 0.5
+
+
+def test_weights_fill_no_device_of_a_published_server_further() -> None:
+    """What layouts of submitters hold for, of rows of the largest throughput too."""
+    shares = []
+    for row in closed_loops.mlperf_rows():
+        if row["tensor"] and not row["readers"] and not row["unread"]:
+            job, _ = under_load._mlperf_job(row)
+            shares.append(serving_rows.weights_share(job))
+    assert 0.6 < max(shares) <= serving_rows.MOST_WEIGHTS
