@@ -211,7 +211,7 @@ def _load_of(row: Row, job: Job, data: DataSet) -> Tokens:
     memory, and their tokens keep their limit. Prompts wait for one another, and keep theirs.
     """
     copies = float(job.layout.data)
-    most = _drawn(job, data, DEFAULT_BATCH * job.layout.devices)
+    most = _drawn(job, data, DEFAULT_BATCH * int(job.layout.devices))
     if (limits := data.limits.get(str(row["scenario"]))) is None:
         return most
     to_first, to_next = limits
@@ -242,7 +242,7 @@ def _drawn(job: Job, data: DataSet, batch: float) -> Tokens:
     fits = _fit(job, prompt + data.beams * written, shared=True)
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
-    batch = min(float(batch), float(fits))
+    batch = min(batch, float(fits))
     return Tokens(data.beams * batch, prompt + written, batch * prompt / answer, prompt)
 
 
@@ -270,7 +270,7 @@ def _first_token(job: Job, load: Tokens, data: DataSet) -> float:
     busy = served * float(load.writing) / data.beams / copies / (data.answer * usual)
     if busy >= 1:
         return math.inf
-    wait = single_server_wait(f"{served} s", busy, data.prompt_spread).m_as("s")
+    wait = float(single_server_wait(f"{served} s", busy, data.prompt_spread).m_as("s"))
     return max(served, usual) + wait / busy * max(0.0, math.log(busy / (1 - KEPT)))
 
 
