@@ -257,7 +257,7 @@ class DecidedGains(Claims):
     """Hardly a gain that is expected of fewer bits exceeds the intervals of its times."""
 
     gains = len(PrecisionByBatch.formats) * len(PrecisionByBatch.batches) | by_hand("9 * 4")
-    decided = count_decided() | by_hand("2")
+    decided = count_decided() | by_hand("4")
 
 
 def overlap(one: tuple[Quantity, Quantity] | None, other: tuple[Quantity, Quantity] | None) -> bool:

@@ -407,7 +407,7 @@ class TensorDegree(Claims):
     limit = quantity("20 ms")
 
     @classmethod
-    @row_by_hand("4 | 18 ms | 12 ms to 22 ms | 16 ms | −13% | 2.8 ms | 1000 tokens/s")
+    @row_by_hand("4 | 18 ms | 15 ms to 22 ms | 16 ms | −13% | 2.8 ms | 1000 tokens/s")
     def row(cls, devices: int) -> Row:
         """Devices; a token expected and measured; messages of it; tokens a second of a device."""
         compared = cls.loops[devices]
