@@ -204,7 +204,7 @@ def _layouts(job: Job, load: Tokens) -> Iterator[Layout]:
 
 
 def _load_of(row: Row, job: Job, data: DataSet) -> Tokens:
-    """As many sequences of a data set as memory holds, of a server as many as keep its limits.
+    """Return the requests of a data set that memory holds, of a server those that keep its limits.
 
     A result of a server is one where 99 of 100 requests kept its limits. They come at random, so
     that at one time in a hundred as many write as a Poisson number reaches: these have a place in
@@ -232,7 +232,7 @@ def _load_of(row: Row, job: Job, data: DataSet) -> Tokens:
 
 
 def _drawn(job: Job, data: DataSet, batch: float) -> Tokens:
-    """So many requests of a data set, of which one is under way for as long as its answer is long.
+    """Return requests of a data set, of which each is under way for as long as its answer is long.
 
     Those under way are therefore longer than the mean. Submitters let as many run as memory holds
     at the moment.

@@ -661,11 +661,11 @@ def test_a_server_takes_what_keeps_both_limits_for_99_of_100() -> None:
     assert serving_rows._first_token(job, first, DataSet(4000.0, 200.0, {})) <= 0.5
 
 
-@pytest.mark.parametrize(("told", "weights"), [("fp4", "mxfp4"), ("fp8", "fp8")])
+@pytest.mark.parametrize(("entry", "weights"), [("fp4", "mxfp4"), ("fp8", "fp8")])
 def test_what_submitters_call_fp4_is_the_format_that_a_model_was_released_in(
-    told: str, weights: str
+    entry: str, weights: str
 ) -> None:
-    said = {"model": "gpt-oss-120b", "device": "b200", "num_devices": 8, "dtype_weights": told}
+    said = {"model": "gpt-oss-120b", "device": "b200", "num_devices": 8, "dtype_weights": entry}
     said |= {"software": "TensorRT-LLM", "source_key": "mlperf-inference-v6.1"}
     served = serving_rows.served_of(Row("serving", "a row", said, {}))
     assert served.job.formats.weights == weights

@@ -383,7 +383,7 @@ def test_loops_on_amd_are_simulated_as_their_own_scripts_start_servers() -> None
 
 
 def test_weights_fill_no_device_of_a_published_server_further() -> None:
-    """What layouts of submitters hold for, of rows of the largest throughput too."""
+    """Layouts of submitters are taken for rows of the largest throughput up to that share."""
     shares = []
     for row in closed_loops.mlperf_rows():
         if row["tensor"] and not row["readers"] and not row["unread"]:
