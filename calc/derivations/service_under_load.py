@@ -274,7 +274,7 @@ class AgentReplay(Claims):
     """Requests by the middle of their class of contexts, in Ki tokens [inferencex-agent-hits]."""
     beside = 27504 / 85750  # requests of sub-agents for one of the main agent, in the same issue
     answer = 700  # tokens, an input
-    few, many = min(paces), max(paces)
+    few, many = 1, 8  # sessions at once, of the paces
     lost = 16  # sessions at once of which 39 % of prompts were found, of 8 still 97 %
 
     _slower = deferred(sorted)(1 - replayed(count)[0] * pace for count, pace in paces.items())

@@ -60,6 +60,7 @@ def test_the_sessions_that_memory_keeps_are_those_whose_prefixes_were_found() ->
 
 def test_the_chapter_quotes_the_same_benchmark() -> None:
     assert (AgentReplay.paces, AgentReplay.requests) == (PACES, REQUESTS)
+    assert (AgentReplay.few, AgentReplay.many) == (min(PACES), max(PACES))
     assert AgentReplay.beside == OF_SUBAGENTS
     assert FOUND[AgentReplay.lost] < 0.5 < FOUND[AgentReplay.many]
     paces = [replayed(sessions)[0] * pace - 1 for sessions, pace in PACES.items()]
