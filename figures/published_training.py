@@ -99,15 +99,15 @@ def strips(rows: Sequence[Comparison], name: Callable[[Comparison], str]) -> Fig
 
 
 def told(rows: Sequence[Comparison], name: Callable[[Comparison], str], what: str) -> str:
-    """The alternative text of strips."""
-    low, high = (nearest(rows, name, last) for last in (0, -1))
+    """The alternative text of the two panels that `strips` draws."""
+    high, low = (nearest(rows, name, last) for last in (0, -1))
     off = show(quantity(100 * median(abs(row.error or 0.0) for row in rows), "%"), digits=2)
     return f"""Two panels with a line for each system, {len(rows)} {what} in all. In the first, dots
     of measured over expected time on a logarithmic axis: half of them lie within {off} of the line
     at {show(1)}, and a grey whisker reaches from the bound on the left to the sum of all parts. In
     the second, the share of the bound: a line over all rows, a bar over the middle half, and the
-    median, from {show(high[1], digits=2)} for {high[0]} to {show(low[1], digits=2)} for
-    {low[0]}."""
+    median, from {show(low[1], digits=2)} for {low[0]} to {show(high[1], digits=2)} for
+    {high[0]}."""
 
 
 def _colour(device: str) -> str:

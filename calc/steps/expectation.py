@@ -784,8 +784,9 @@ def training_step(job: Job, batch: Batch, bubble: Number) -> Parts:
 
     Slices (TP) do two sums a block and microbatch, forward and backward. What devices of DP and CP
     hold alike is gathered and reduced as often as the stage of ZeRO asks, among all of them or
-    among those that share. The `bubble` is what a pipeline waits over what it works. Layouts may be
-    arrays, of which each different kernel and message is asked for once.
+    among those that share. The `bubble` is what a pipeline waits over what it works; what stages
+    hand on passes behind the work of other microbatches. Layouts may be arrays, of which each
+    different kernel and message is asked for once.
 
     >>> job = Job.of("llama-3-8b", "dgx-h100", Layout(data=8, sharding=1))
     >>> print(training_step(job, Batch(8192), bubble=0).total)

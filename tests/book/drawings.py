@@ -469,15 +469,30 @@ def _colour(colour: Any) -> str:
     return COLOURS.get(to_hex(colour), to_hex(colour))
 
 
-def reading(drawn: Drawing) -> str:
-    """Return what tests/figures.toml says of a drawing, but for the numbers of its alt text."""
-    listed = {"axes": drawn.axes(), "order": drawn.order()}
-    lines = [f"{key} = {json.dumps(names, ensure_ascii=False)}" for key, names in listed.items()]
-    means = drawn.means()
-    own_lines = [f"{json.dumps(name)} = {means[name]}" for name in sorted(drawn.own())]
-    return "\n".join([*lines, "own:", *own_lines])
+def reading(name: str) -> str:
+    """Return the tables of a figure for tests/figures.toml, where its numbers are left open."""
+    drawn, alt = drawing(name), importlib.import_module(f"figures.{name}").alt()
+    listed = {"axes": drawn.axes(), "numbers": ["" for _ in numbers(alt)], "order": drawn.order()}
+    lines = [f"[{name}]", *(f"{key} = {_list(names)}" for key, names in listed.items())]
+    if strays := sorted(drawn.own()):
+        means = drawn.means()
+        lines += [f"[{name}.own]", *(f"{json.dumps(each)} = {means[each]}" for each in strays)]
+    return "\n".join(lines)
+
+
+def _list(names: Sequence[str]) -> str:
+    """Return the names as a list of TOML, in lines of at most a hundred characters."""
+    items = [f"{json.dumps(name, ensure_ascii=False)}, " for name in names]
+    if sum(map(len, items)) < 80:
+        return f"[{''.join(items)[:-2]}]"
+    lines = ["    "]
+    for item in items:
+        if len(lines[-1] + item.rstrip()) > 100:
+            lines.append("    ")
+        lines[-1] += item
+    return "\n".join(["[", *map(str.rstrip, lines), "]"])
 
 
 if __name__ == "__main__":
     for figure_name in sys.argv[1:]:
-        print(reading(drawing(figure_name)))
+        print(reading(figure_name))

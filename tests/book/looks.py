@@ -58,12 +58,13 @@ def looks(name: str) -> dict[str, str]:
 
 def differences(name: str, recorded: dict[str, str]) -> list[str]:
     """Say what of a figure looks otherwise than it was recorded."""
+    meant = f"once you have looked at it, `python -m tests.book.looks {name}` says that it is meant"
+    if not recorded:
+        return [f"tests/looks.toml has no look of figures/{name}.py; {meant}"]
     return [
-        f"figures/{name}.py draws other {kind} on a {page} page than tests/looks.toml has"
+        f"figures/{name}.py draws other {kind} on a {page} page than tests/looks.toml has; {meant}"
         for page, digests in looks(name).items()
-        for kind, here, there in zip(
-            KINDS, digests.split(), recorded.get(page, "- - - -").split(), strict=True
-        )
+        for kind, here, there in zip(KINDS, digests.split(), recorded[page].split(), strict=True)
         if here != there
     ]
 

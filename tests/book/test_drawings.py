@@ -79,7 +79,7 @@ def problems(figure: str, drawn: Drawing, alt: str, caption: str) -> list[str]:
             faults.append(
                 f"{file} says in alt() “… {around}”, and draws as “{name}”"
                 f" {f'{value.value:.6g} {value.unit}' if value else 'nothing'}; it is drawn as"
-                f" {fits[:8] or 'nothing, which is “-”'}"
+                f" {fits[:8] or f'nothing, which is “-”, or “={number.digits}” of a name'}"
             )
     for first, second in pairwise(in_alt):
         moves = MOVES.search(alt[: first.start])
@@ -102,13 +102,15 @@ def is_drawn(number: Number, name: str, drawn: Drawing, values: dict[str, Value]
 @pytest.mark.parametrize("figure", READINGS)
 def test_a_figure_draws_what_it_says(figure: str) -> None:
     words = told(figure)
-    assert not problems(figure, drawing(figure), words["alt text"], words.get("caption", ""))
+    found = problems(figure, drawing(figure), words["alt text"], words.get("caption", ""))
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("figure", READINGS)
 def test_a_figure_looks_as_it_was_looked_at(figure: str) -> None:
     """After a look at the figure, `python -m tests.book.looks` says that it is meant so."""
-    assert not looks.differences(figure, RECORDED.get(figure, {}))
+    differences = looks.differences(figure, RECORDED.get(figure, {}))
+    assert not differences, "\n".join(differences)
 
 
 def test_every_figure_is_read() -> None:

@@ -156,7 +156,10 @@ def test_lengths_and_counts_are_those_of_the_rows_beside() -> None:
                 if count == 1 and value & (value - 1)
             }
     # Devices of training are counted by what a row says twice; a few sources have odd ones.
-    assert counted - DEVICES == alone
+    once = counted - DEVICES
+    assert once == alone, (
+        f"once in a source, so look there, then list it in `alone`: {once ^ alone}"
+    )
 
 
 DEVICES = {
