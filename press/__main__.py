@@ -51,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(mend, file=sys.stderr)
         printed_lines = told_by_script(root)
         print(*printed_lines, sep="\n", end="\n" if printed_lines else "")
+        if not typed and not printed_lines:
+            print("No number is typed in prose, and nothing is known to be wrong.", file=sys.stderr)
         return 1 if typed or printed_lines else 0
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         sys.stderr.close()
@@ -59,7 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("Stopped; the last good book is as it was.", file=sys.stderr)
+        of_book = "; the last good book is as it was" if chosen.command != "audit" else ""
+        print(f"Stopped{of_book}.", file=sys.stderr)
         return 130
     finally:
         build.end()

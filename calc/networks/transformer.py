@@ -403,7 +403,7 @@ def kv_cache_per_token(
     In each of l layers g heads have a key and a value of their own, d_k and d_v wide, in elements
     of s bytes. Latent attention keeps a vector in their place, `caches.latent_bytes_per_token`, and
     where it selects positions the keys for that too, `attention.index_bytes_per_token`. Layers with
-    a state add nothing.
+    a state add nothing. A layer with a window stops adding when that is full, as `kv_cache` counts.
 
     Source: ainslie2023gqa
 

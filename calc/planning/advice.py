@@ -12,7 +12,7 @@ from calc.core.elementwise import largest, smallest
 from calc.core.errors import InputError
 from calc.core.units import Quantity
 from calc.planning import capacity, choice, passes
-from calc.planning.capacity import linked_counts, most_sequences, on_fewest_devices, with_tensor
+from calc.planning.capacity import joinable_slices, most_sequences, on_fewest_devices, with_tensor
 from calc.planning.estimate import Estimate
 from calc.planning.setup import Setup, devices_text, layout_text, memory_text
 from calc.steps import device_memory
@@ -42,7 +42,7 @@ def changes(plan: Estimate) -> Iterator[str]:
             f"Batch {most:.0f}, the largest that fits, writes {_times(full, plan, 'throughput')}"
             f" and takes {_times(full, plan, 'answer_time')}."
         )
-    counts, slices = linked_counts(plan), plan.tensor.magnitude
+    counts, slices = joinable_slices(plan), plan.tensor.magnitude
     below = [number for number in counts if number < slices]
     above = [number for number in counts if number > slices]
     for number in (*below[-1:], *above[:1]) if plan.experts == 1 else ():
@@ -87,7 +87,7 @@ def _needed(setup: Setup) -> float:
 
 def _enough_devices(setup: Setup) -> str:
     """The fewest devices that hold it, in groups that the links join, or else in others."""
-    needed, linked = _needed(setup), linked_counts(setup)
+    needed, linked = _needed(setup), joinable_slices(setup)
     counts = Layout.slices_of(setup.model)
     for once, layouts in (
         ("", choice.groups(setup)),

@@ -92,8 +92,11 @@ def _at(places: Places, context: Number, amounts: Sequence[Number]) -> Number:
     return there
 
 
-def linked_counts(setup: Setup) -> tuple[int, ...]:
-    """Return the slices that the devices' links allow: all, or parts of a domain and whole ones."""
+def joinable_slices(setup: Setup) -> tuple[int, ...]:
+    """Return the degrees of tensor parallelism that links can join.
+
+    Any, where devices have links of their own; else those within a domain, and whole domains.
+    """
     if setup.link is not None:
         return Layout.slices_of(setup.model)
     setup.machine.check_joins(setup.stages)
@@ -113,7 +116,7 @@ def on_fewest_devices(setup: S) -> S:
     """
     counts = [
         count
-        for count in linked_counts(setup)
+        for count in joinable_slices(setup)
         if setup.experts == 1 or numpy.all(with_tensor(setup, count).layout.legal(setup.model))
     ]
     needed = setup.batch.magnitude if setup.users is None else 1

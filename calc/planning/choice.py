@@ -19,7 +19,7 @@ from calc.core.arrays import numpy
 from calc.core.elementwise import divisors, largest, smallest
 from calc.core.errors import InputError, marked, marked_all
 from calc.core.units import Quantity, QuantityLike, quantity
-from calc.planning.capacity import linked_counts, most_sequences, recut
+from calc.planning.capacity import joinable_slices, most_sequences, recut
 from calc.planning.setup import S, Setup, layout_text
 from calc.steps.job import Layout
 
@@ -76,7 +76,7 @@ def groups(setup: Setup) -> Iterator[Layout]:
     share out the layers: as many as are said, or where slices would send their sums over links
     without a switch, or out of the domain, fewer slices.
     """
-    linked = linked_counts(setup)
+    linked = joinable_slices(setup)
     sliced = (replace(layout, pipeline=setup.stages) for layout in _in_slices(setup, linked))
     yield from (layout for layout in sliced if layout.legal(setup.model))
     if setup.stages == 1:

@@ -92,7 +92,7 @@ def options_text(options: Mapping[str, object]) -> str:
         import tomli_w
     written = {name: _plain(value) for name, value in options.items()}
     if written.get("context") is None:
-        written["context"] = _context(options.get("models", options.get("model")))
+        written["context"] = _changed_context(options.get("models", options.get("model")))
     return tomli_w.dumps({name: value for name, value in written.items() if value is not None})
 
 
@@ -135,8 +135,8 @@ def _of_the_data(value: Transformer | Machine) -> bool:
     return all(getattr(entry, name) == getattr(value, name) for name in same)
 
 
-def _context(named: Any) -> Any:
-    """The longest context of a model, or of all of several, where it is another than their own."""
+def _changed_context(named: Any) -> Any:
+    """Return the longest context that models were given in place of their own, else None."""
     several = named if isinstance(named, list | tuple) else [named]
     shapes = [model for model in several if isinstance(model, Transformer)]
     changed = [shape.context for shape in shapes if shape.context != models.get(shape.key).context]

@@ -227,7 +227,7 @@ class Setup:
 def _devices_of(
     stages: int, devices: Quantity | None, tensor: Quantity | None, copies: Quantity | None
 ) -> dict[str, Any]:
-    """All devices and the copies on them, of which two say the third; a device where none is said.
+    """Return devices, copies and stages, of which what is left out follows from the others.
 
     >>> both = _devices_of(3, None, quantity(4), quantity(2))
     >>> print(both["devices"], both["copies"])

@@ -84,7 +84,10 @@ def test_a_note_counts_the_rows_that_a_number_is_fitted_to(
         stated = re.search(r"the (\d+) rows", note)
         if stated is None or int(stated[1]) != len(rows):
             wrong[f"{key}.{name}"] = (len(rows), note)
-    assert wrong == {}, "the rows that there are, and what the note says"
+    assert wrong == {}, (
+        "the rows that there are, and what the note in calc/data/software.toml says; its number"
+        " stays unless `test_numbers_are_what_the_fit_gives` fails too"
+    )
 
 
 def test_numbers_are_what_the_fit_gives(comparisons: tuple[Comparison, ...]) -> None:

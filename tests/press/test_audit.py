@@ -104,6 +104,7 @@ def test_the_command_lists_and_exits_with_one_if_there_is_anything(write_book: W
     assert "chapters/names-with-digits.txt" in done.stderr
     done = press("audit", write_book("# A\n\nIt has parts.\n"))
     assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "No number is typed in prose, and nothing is known to be wrong.\n"
 
 
 SCRIPTS = {  # of the book, each with what the command says, or refuses in the settings

@@ -15,7 +15,7 @@ from calc.core.errors import InputError
 from calc.core.report import Answer, Table, common_first, values
 from calc.core.units import Quantity
 from calc.planning import drawing, plan_files
-from calc.planning.capacity import linked_counts, with_tensor
+from calc.planning.capacity import joinable_slices, with_tensor
 from calc.planning.choice import CANDIDATES, QUANTITIES, RULES, UPPER, place, value_of
 from calc.planning.plan_report import bases, cell, chosen_formats, heading, in_its_unit, indistinct
 from calc.planning.results import RANGES
@@ -289,7 +289,7 @@ class Comparison(Answer):
                     )
         for name, plan in self._plans:
             count = 2 * int(plan.tensor.magnitude)
-            if count in linked_counts(plan):
+            if count in joinable_slices(plan):
                 yield f"{name}: {self._with_more(plan, with_tensor(plan, count))}."
         for entry in self.entries:
             yield from (f"{self.label(entry)}: {way}" for way in entry.ways)

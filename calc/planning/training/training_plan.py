@@ -224,7 +224,7 @@ class TrainingPlan(Answer):
         return intervals.PEAKS if parts is None else str(parts.basis)
 
     def around(self, value: Quantity, rate: bool = False) -> Around | None:
-        """The range of 80 % of rows like it, of what grows with a step's time, or of a rate."""
+        """The 80 % range around a value of this plan; a `rate` falls as steps take longer."""
         parts = self.step.expected_parts
         if parts is None or parts.alike is None:
             return None
