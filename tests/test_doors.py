@@ -84,7 +84,7 @@ def test_what_a_planner_chooses_is_what_the_others_say_of_it(door: Any) -> None:
     """Each choice of devices and batch makes a question, on which all other doors agree."""
     answered = 0
     with each_row() as row:
-        for question in doors.serving(draws(96), f"{SEED} {door.__name__}"):
+        for question in doors.serving(draws(144), f"{SEED} {door.__name__}"):
             with row(question):
                 try:
                     chosen = list(door(question))

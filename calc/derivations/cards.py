@@ -172,12 +172,16 @@ def _name(value: Any) -> str:
         return made.name
     if isinstance(value, Traced) and value.row_name:
         return "" if " " in value.row_name else value.row_name
-    changed = made is not None and made.name.startswith(".with_")
-    if type(value) is Seen and isinstance(value.thing, THINGS) and not changed:
+    if type(value) is Seen and isinstance(value.thing, THINGS) and not _is_changed(made):
         thing = _thing(value.thing)
         kind = "" if isinstance(value.thing, File) else f"{thing['kind']} "
         return f"{kind}{getattr(value.thing, 'key', thing['value'])}"
     return ""
+
+
+def _is_changed(made: Made | None) -> bool:
+    """Return whether a thing is one of the data with another number, such as a longer context."""
+    return made is not None and made.name.startswith(".with_")
 
 
 class _Tree:
@@ -558,11 +562,12 @@ def _call(value: Any) -> str:
         """A part of an expression, with values in the place of its names."""
         plain: Any = bare(part)
         its = made_of(part)
-        if type(part) is Seen and type(plain) in KINDS and _name(part):
+        changed = _is_changed(its)
+        if type(part) is Seen and type(plain) in KINDS and _name(part) and not changed:
             module = type(plain).__module__.split(".")[2]
             modules.add(module)
             return f'{module}.get("{plain.key}")'
-        if its and not _name(part):
+        if its and (changed or not _name(part)):
             _import(its, modules)
             text = _written(its, filled)
             if len(text) > LONGEST:

@@ -275,6 +275,7 @@ class AgentReplay(Claims):
     beside = 27504 / 85750  # requests of sub-agents for one of the main agent, in the same issue
     answer = 700  # tokens, an input
     few, many = 1, 8  # sessions at once, of the paces
+    devices = 8  # B300s that served them
     lost = 16  # sessions at once of which 39 % of prompts were found, of 8 still 97 %
 
     _slower = deferred(sorted)(1 - replayed(count)[0] * pace for count, pace in paces.items())

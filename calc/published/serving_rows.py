@@ -250,7 +250,7 @@ def _usual(most: float) -> float:
     """Sequences that write in the mean, where a Poisson number is at most so many in 99 of 100.
 
     >>> round(_usual(100), 1)
-    79.4
+    79.3
     """
     return max(1.0, (math.sqrt(most + (BEYOND_99 / 2) ** 2) - BEYOND_99 / 2) ** 2)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calc import machines, models, training
 from calc.core.units import QuantityLike
-from calc.planning.capacity import linked_counts, on_fewest_devices, with_tensor
+from calc.planning.capacity import joinable_slices, on_fewest_devices, with_tensor
 from calc.planning.estimate import Estimate
 from calc.planning.plan_nouns import Server
 from figures.live.model import Answer, Axis, Choice, Count, Drawing, Model, doubling
@@ -34,7 +34,7 @@ def answer(
     counts: dict[str, QuantityLike] = {"batch": sequences, "prompt": context - 1, "generated": 1}
     setup = Estimate.read(model, device, counts, Server(weights, kv))
     rows = []
-    for count in linked_counts(setup):
+    for count in joinable_slices(setup):
         memory = with_tensor(setup, count)
         rows.append(("weights", str(count), HELD.of(memory.weight_memory)))
         rows.append(("the program besides", str(count), HELD.of(memory.capacity.beside)))

@@ -258,7 +258,7 @@ class _Html(Dresser):
         items: list[Node] = []
         for block in blocks:
             identifier, _, _ = attribute(block)
-            lines = [plain(*line["c"]) for line in self.dress(block["c"][1])]
+            lines = [plain(*walk(line["c"], _unmarked)) for line in self.dress(block["c"][1])]
             items += _in(f'<li id="{identifier}">', lines)
         # Safari takes a list without marks for none unless it says its role.
         return _in('<ul id="refs" class="references" role="list">', items)
@@ -268,6 +268,11 @@ class _Html(Dresser):
             return []
         name = [span(["caption-label"], [string(f"{label}:")]), SPACE] if label else []
         return _in("<figcaption>", [plain(*name, *self.dress(inlines))])
+
+
+def _unmarked(node: Node) -> list[Node] | None:
+    """Return what stands in a mark that citeproc leaves for letters to keep their case."""
+    return walk(node["c"][1], _unmarked) if node["t"] == "Span" else None
 
 
 def _by_heading(blocks: list[Node]) -> list[list[Node]]:

@@ -165,6 +165,7 @@ OTHER: dict[str, dict[str, str | tuple[str, ...]]] = {
         "--tokens": "2e11",
         "--sequences": "512",
         "--length": "8192",
+        "--context": ("16k", "", "", f"{LINES['plan-training']} --length 16k"),
         "--dtype": "fp8",
         "--recipe": "adam-fp32",
         "--fine-tune": "lora",

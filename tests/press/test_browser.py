@@ -290,10 +290,12 @@ def test_what_stands_on_another_page_is_previewed_too(open_page: Open) -> None:
 
 
 def rare_word(site: Path, home: str) -> tuple[str, str]:
-    """A word of the body of some page, and the one page (not `home`) that has it."""
+    """A word of the body of some page, no plural, and the one page (not `home`) that has it."""
     texts = page_texts(site)
-    words_of = {href: set(re.findall(r"\b[a-z]{8,}\b", text)) for href, text in texts.items()}
-    for href in texts.keys() - {home, "references.html"}:
+    words_of = {
+        href: set(re.findall(r"\b[a-z]{7,}[a-rt-z]\b", text)) for href, text in texts.items()
+    }
+    for href in sorted(texts.keys() - {home, "references.html"}):
         others = " ".join(text for other, text in texts.items() if other != href)
         if words := {word for word in words_of[href] if word[:6] not in others}:
             return max(sorted(words), key=len), href
