@@ -79,7 +79,7 @@ def problems(figure: str, drawn: Drawing, alt: str, caption: str) -> list[str]:
             faults.append(
                 f"{file} says in alt() “… {around}”, and draws as “{name}”"
                 f" {f'{value.value:.6g} {value.unit}' if value else 'nothing'}; it is drawn as"
-                f" {fits[:8] or f'nothing, which is “-”, or “={number.digits}” of a name'}"
+                f" {fits[:8] or 'nothing, which is “-”'}, and a name's would be “={number.digits}”"
             )
     for first, second in pairwise(in_alt):
         moves = MOVES.search(alt[: first.start])
