@@ -21,7 +21,7 @@ from calc.core.arrays import numpy
 from calc.core.errors import InputError
 from calc.core.records import DATA
 from calc.planning.service.observed import Point, fitted
-from calc.published import closed_loops
+from calc.published import closed_loops, datasets
 from calc.published.reading import Row
 from calc.steps.job import Job
 from experiments import under_load
@@ -44,7 +44,7 @@ def main() -> None:
 def agreement() -> dict[str, Any]:
     """Return all that the file holds."""
     loops = [under_load.closed_loop(row) for row in closed_loops.rows()]
-    rates = [under_load.at_rate(row) for row in closed_loops.mlperf_rows()]
+    rates = [under_load.at_rate(row) for row in datasets.mlperf_rows()]
     return {
         "loops": {mode: of_loops([met for met in loops if met.kind == mode]) for mode in MODES},
         "rates": {
@@ -113,7 +113,7 @@ def summed(mets: Iterable[Met]) -> dict[str, Any]:
 def kept_back(mets: Sequence[Met], name: str) -> dict[str, float]:
     """Return where eight of ten rows lie, and the share of other submitters' rows within it."""
     by_submitter: dict[str, list[float]] = {}
-    submitters = {row["id"]: row["submitter"] for row in closed_loops.mlperf_rows()}
+    submitters = {row["id"]: row["submitter"] for row in datasets.mlperf_rows()}
     for met in mets:
         if met.expected:
             by_submitter.setdefault(submitters[met.id], []).append(1 + met.errors[name])

@@ -194,7 +194,7 @@ def _apart(row: Row, job: Job) -> dict[str, float]:
 def at_rate(row: Mapping[str, str]) -> Met:
     """A result of MLPerf beside the simulation at the rate of requests that it completed.
 
-    >>> at_rate(closed_loops.mlperf_rows()[0]).kind
+    >>> at_rate(datasets.mlperf_rows()[0]).kind
     'Server'
     """
     measured = {

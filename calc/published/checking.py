@@ -248,7 +248,7 @@ class Check(Reported):
     def ranged_figure(self) -> tuple[Held, float, Around] | None:
         """The first claimed figure that has an expected range, its seconds, and the range."""
         claim = self.claim
-        if not self.possible or claim.drafts or claim.reuses or claim.offloads:
+        if not self.possible or claim.helped:
             return None
         row = self.meant
         if row.group == "collective":
@@ -317,8 +317,7 @@ class Check(Reported):
         claim = self.claim
         if claim.row.group == "collective":
             return "below" if self.hardest.share < FAR else ""
-        alone = claim.drafts or claim.reuses or claim.offloads  # as no row of these is
-        return "below" if self.percentile == 0 and not alone else ""
+        return "below" if self.percentile == 0 and not claim.helped else ""
 
     @property
     def place(self) -> list[str]:

@@ -146,6 +146,11 @@ class Claim:
         """The figures that are claimed, by the names of `FIGURES`."""
         return self.row.measured
 
+    @property
+    def helped(self) -> bool:
+        """True where drafts, a cache or the memory of a host help it, as they help no row."""
+        return self.drafts or self.reuses or self.offloads
+
 
 def read(claim: str | Mapping[str, Any], about: str = "") -> Claim:
     """Return what a sentence, a row or a result claims; `about` says what it leaves out.

@@ -99,16 +99,6 @@ def _row(line: dict[str, str], source: str = SOURCE) -> Row:
     return Row(GROUP, line["id"], conditions, measured)
 
 
-@cache
-def mlperf_rows() -> tuple[dict[str, str], ...]:
-    """Results of MLPerf Inference v6.0 in Server and Interactive, with percentiles in ms.
-
-    >>> mlperf_rows()[0]["scenario"]
-    'Server'
-    """
-    return tuple(read_rows(FOLDER / "mlperf_loads.csv"))
-
-
 def predict(row: Row) -> Comparison:
     """A row beside its prediction.
 

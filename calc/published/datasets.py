@@ -1,4 +1,5 @@
-"""The data sets that benchmarks name in place of lengths, from `data/published/datasets.toml`."""
+"""The data sets that benchmarks name in place of lengths, from `data/published/datasets.toml`, and
+the servers that submitters ran on those of MLPerf, from `mlperf_loads.csv` beside it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from calc.published.reading import FOLDER, Row
 from calc.steps.job import Layout
 
 FILE = FOLDER / "datasets.toml"
-LOADS = FOLDER / "mlperf_loads.csv"
 PARTS = {
     "prompt": "token",
     "answer": "token",
@@ -69,6 +69,16 @@ def get(name: str) -> DataSet:
 
 
 @cache
+def mlperf_rows() -> tuple[dict[str, str], ...]:
+    """Results of MLPerf Inference v6.0 in Server and Interactive, with percentiles in ms.
+
+    >>> mlperf_rows()[0]["scenario"]
+    'Server'
+    """
+    return tuple(read_rows(FOLDER / "mlperf_loads.csv"))
+
+
+@cache
 def layouts(benchmark: str, devices: int) -> tuple[Layout, ...]:
     """The layouts of so many devices in which submitters published servers of its data set.
 
@@ -77,7 +87,7 @@ def layouts(benchmark: str, devices: int) -> tuple[Layout, ...]:
     """
     cuts = {
         tuple(int(row[name] or 1) for name in ("tensor", "data", "experts"))
-        for row in read_rows(LOADS)
+        for row in mlperf_rows()
         if named(row["id"]) is named(benchmark) and row["tensor"] and not row["readers"]
     }
     return tuple(

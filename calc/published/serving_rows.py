@@ -21,6 +21,7 @@ from calc.catalog.models.weights import Weights, unless_said
 from calc.catalog.software import software_of
 from calc.core.elementwise import minimum
 from calc.core.errors import abbreviated
+from calc.core.units import quantity
 from calc.laws.queueing import single_server_wait
 from calc.published import conditions, datasets
 from calc.published.datasets import DataSet
@@ -270,7 +271,7 @@ def _first_token(job: Job, load: Tokens, data: DataSet) -> float:
     busy = served * float(load.writing) / data.beams / copies / (data.answer * usual)
     if busy >= 1:
         return math.inf
-    wait = float(single_server_wait(f"{served} s", busy, data.prompt_spread).m_as("s"))
+    wait = float(single_server_wait(quantity(served, "s"), busy, data.prompt_spread).m_as("s"))
     return max(served, usual) + wait / busy * max(0.0, math.log(busy / (1 - KEPT)))
 
 

@@ -39,7 +39,7 @@ class Output:
             self.old.rename(self.folder)
         for folder in (self.new, self.old):
             marker = self._marker(folder)
-            if not (marker and not self._is_ours(marker)) and not self._foreign(folder, marker):
+            if not self._is_anothers(marker) and not self._foreign(folder, marker):
                 _remove(folder)
 
     def check(self) -> None:
@@ -84,7 +84,7 @@ class Output:
     def _check(self, folder: Path) -> None:
         marker = self._marker(folder)
         name = folder.relative_to(self.root).as_posix()
-        if marker and not self._is_ours(marker):
+        if marker and self._is_anothers(marker):
             self._stop(f"press made {name} for the project in {marker['project']}: move it away.")
         if foreign := self._foreign(folder, marker):
             first = os.path.normpath(os.path.join(name, foreign[0]))
@@ -128,6 +128,10 @@ class Output:
         with suppress(OSError, ValueError):
             places.append(self.place.read_text(encoding="utf-8"))
         return marker is not None and marker["project"] in places
+
+    def _is_anothers(self, marker: dict[str, Any] | None) -> bool:
+        """Return whether it is the mark of another project."""
+        return marker is not None and not self._is_ours(marker)
 
     def _keep(self, file: str) -> None:
         kept = room_for(self.new, file)

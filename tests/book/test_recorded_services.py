@@ -10,7 +10,7 @@ import pytest
 
 from calc import published
 from calc.core.records import DATA
-from calc.published import closed_loops
+from calc.published import closed_loops, datasets
 from calc.published.reading import Row
 
 pytestmark = pytest.mark.xdist_group("derivations")
@@ -111,7 +111,7 @@ def test_servers_of_each_program_are_recorded_as_they_are_simulated() -> None:
         assert {each["of"][0] for each in fresh} == A_MACHINE.keys()
         kept = [each for each in of_mode["systems"] if tuple(each["of"][:2]) in A_MACHINE.items()]
         assert not differences(kept, fresh), SIMULATED_AGAIN
-    at_rates = [row for row in closed_loops.mlperf_rows() if row["scenario"] == "Interactive"]
+    at_rates = [row for row in datasets.mlperf_rows() if row["scenario"] == "Interactive"]
     rates = record_loads.summed(map(under_load.at_rate, at_rates))
     assert not differences(recorded_loads["rates"]["Interactive"], rates), SIMULATED_AGAIN
     traces = {name: record_loads.of_trace(name) for name in under_load.traces()}

@@ -17,7 +17,7 @@ from calc.planning.service import Replica, Run, Steps, loops, observe, simulate
 from calc.planning.service.load import Trace
 from calc.planning.service.observed import Point, fitted, with_numbers
 from calc.planning.serving_plan import Plan
-from calc.published import closed_loops, serving_rows
+from calc.published import closed_loops, datasets, serving_rows
 from calc.published.reading import Row
 from experiments import under_load
 
@@ -82,7 +82,7 @@ def test_a_script_s_sequences_stand_for_those_of_the_engine() -> None:
 
 
 def at_rate(name: str) -> under_load.Met:
-    return under_load.at_rate(next(row for row in closed_loops.mlperf_rows() if row["id"] == name))
+    return under_load.at_rate(next(row for row in datasets.mlperf_rows() if row["id"] == name))
 
 
 def test_a_result_at_a_rate_has_the_copies_of_its_configuration() -> None:
@@ -385,7 +385,7 @@ def test_loops_on_amd_are_simulated_as_their_own_scripts_start_servers() -> None
 def test_weights_fill_no_device_of_a_published_server_further() -> None:
     """Layouts of submitters are taken for rows of the largest throughput up to that share."""
     shares = []
-    for row in closed_loops.mlperf_rows():
+    for row in datasets.mlperf_rows():
         if row["tensor"] and not row["readers"] and not row["unread"]:
             job, _ = under_load._mlperf_job(row)
             shares.append(serving_rows.weights_share(job))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -33,6 +33,11 @@ class Router(NamedTuple):
     start: str
     port: int
     """On which a server of the engine listens where nothing is set."""
+
+    def before(self, servers: Iterable[tuple[Pool, str]]) -> str:
+        """Return its start with the hosts and ports of servers, each as its pool does."""
+        told = (f"--{pool.does} http://{address}" for pool, address in servers)
+        return " ".join([self.start, *told])
 
 
 ROUTERS = {
@@ -116,12 +121,12 @@ class Deployment(Reported):
         if (variable := ADDRESSES.get(self.engine.name)) is not None:
             yield f"# each of these with {variable} set to the address of its host"
         yield f"# the router before both, of the package {router.package}; put addresses in:"
-        told = (
-            f"--{pool.does} http://{pool.does.upper()}-{number}:{router.port}"
+        servers = (
+            (pool, f"{pool.does.upper()}-{number}:{router.port}")
             for pool in pools
             for number in range(self._servers(pool))
         )
-        yield f"{router.start} {' '.join(told)} --port {router.port + 1}"
+        yield f"{router.before(servers)} --port {router.port + 1}"
 
     def _of(self, pool: Pool, alone: bool = False) -> Iterator[str]:
         service, setup, engine = self.service, self.service.setup, self.engine

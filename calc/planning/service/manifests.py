@@ -227,13 +227,13 @@ class Manifests(Reported):
         if engine.name not in ROUTERS:
             raise InputError(f"{engine.name} has no router for two pools here: take pools=mixed")
         router = ROUTERS[engine.name]
-        told = " ".join(
-            f"--{pool.does} http://{self._name(pool)}-{number}.{self._name(pool)}:{PORT}"
+        servers = (
+            (pool, f"{self._name(pool)}-{number}.{self._name(pool)}:{PORT}")
             for pool in self._pools
             for number in range(pool.count)
         )
         name = f"{self._name(self._pools[0]).removesuffix('-' + self._pools[0].does)}-router"
-        command = f"pip install {router.package} && exec {router.start} {told} {ADDRESS}"
+        command = f"pip install {router.package} && exec {router.before(servers)} {ADDRESS}"
         container = {
             "name": "router",
             "image": self._image,
