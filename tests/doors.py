@@ -371,8 +371,10 @@ def sums(asked: Serving) -> Answer:
 
 
 def old_laws(asked: Serving) -> Answer:
-    """`calc.inference`, whose steps are those of no software."""
-    if asked.job is None or asked.software != "none" or asked.copies * asked.stages > 1:
+    """`calc.inference`, whose steps are of no software, on devices that share out no experts."""
+    if asked.job is None or asked.software != "none":
+        return {}
+    if asked.copies * asked.stages * asked.experts > 1:
         return {}
     machine, model = machines.of(asked.place), models.get(asked.model)
     sizes = asked.dtype, asked.weights, asked.kv
