@@ -135,6 +135,7 @@ def read(path: str) -> list[Draw]:
                 "system": f"{count}x{line['device']}",
                 "batch": float(line["batch_mean"]),
                 "output_len": float(line["answer_tokens_mean"]),
+                "task": line["task"],
                 "parallelism": f"TP{count} EP{line['expert_parallel']}",
                 "software": "vLLM",
             }
