@@ -229,7 +229,7 @@ def rate(row: Row) -> float:
 def question(row: Row) -> dict[str, Any]:
     """Return the conditions that a row states, in plain numbers."""
     model, device = conditions.model(row), conditions.machine(row).device.key
-    asked = _shape(model) | {"row": row.id, "group": row.group, "rate": rate(row)}
+    asked = shape(model) | {"row": row.id, "group": row.group, "rate": rate(row)}
     asked |= {"device": device, "devices": conditions.devices(row)}
     if row.group == "serving":
         asked["fp8"] = conditions.format_of(row["dtype_weights"]) == "fp8"
@@ -254,12 +254,13 @@ def question(row: Row) -> dict[str, Any]:
     }
 
 
-def _shape(model: Transformer) -> dict[str, Any]:
+def shape(model: Transformer) -> dict[str, Any]:
+    """The shape of a model, in plain numbers; an MLP counts as its matrices together."""
     layers = float(model.layers)
     mlp = sum(matrix.parameters for matrix in model.matrices if matrix.part == "feed-forward")
     width = model.width
-    shape = {name: getattr(model, name) for name in ("layers", "heads", "kv_heads")}
-    return shape | {
+    counts = {name: getattr(model, name) for name in ("layers", "heads", "kv_heads")}
+    return counts | {
         "width": width,
         "vocabulary": model.vocabulary or 0,
         "parameters": float(model.parameters.m_as("param")),
