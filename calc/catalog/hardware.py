@@ -40,7 +40,7 @@ from calc.core.records import (
     read_tables,
     shared,
 )
-from calc.core.units import Quantity, QuantityLike
+from calc.core.units import Quantity, QuantityLike, quantity
 
 MEASURED_IN = {  # titles, and units: the data file's own may be any of the same dimension
     "memory_bandwidth": ("memory bandwidth", "byte/s"),
@@ -76,6 +76,7 @@ MAY_BE_LEFT_OUT = ("link_bandwidth", *INSIDE, "host_link")
 ONE_WAY = ("link_bandwidth", "host_link")
 SURPASSED = ("memory_bandwidth", "memory_capacity", "link_bandwidth", "clock")
 """What a device with more of everything has no less of, beside its peaks."""
+NO_RATE = quantity(0, "FLOP/s")
 ANNOUNCED = "announced"  # the kind of a device that nobody can have yet
 # FLOP/byte: far to either side of all that has been built, where only a wrong prefix leads.
 RIDGE_POINTS = (0.05, 1e5)
@@ -222,8 +223,8 @@ class Accelerator(Recorded):
     def outdoes(self, other: Accelerator, dtype: str) -> bool:
         """Return whether it has no less of anything than an older or equal one of its vendor.
 
-        That is its rates in a format and in 16 bits, the bandwidth and capacity of its memory, its
-        links and its clock, as far as the other publishes them.
+        That is its rates in a format and in 16 bits, with sums of 16 bits too, the bandwidth and
+        capacity of its memory, its links and its clock, as far as the other publishes them.
 
         >>> get("h200").outdoes(get("h100"), "fp8"), get("h100").outdoes(get("h200"), "fp8")
         (True, False)
@@ -233,10 +234,19 @@ class Accelerator(Recorded):
             return False
         if not formats <= {*self.dtypes} & {*other.dtypes}:
             return False
+        if other.half_sums > 1 and not self._rate_of_half_sums >= other._rate_of_half_sums:
+            return False
         amounts = ((self._amount(name), other._amount(name)) for name in SURPASSED)
         return all(self.peak(one) >= other.peak(one) for one in formats) and all(
             its is None or (mine is not None and mine >= its) for mine, its in amounts
         )
+
+    @cached_property
+    def _rate_of_half_sums(self) -> Quantity:
+        """Rate of FP16 products that add up in FP16; none without a rate of FP16."""
+        if "fp16" not in self.dtypes:
+            return NO_RATE
+        return self.half_sums * self.peak("fp16")
 
     def _amount(self, name: str) -> Quantity | None:
         record = self.records.get(name)

@@ -210,6 +210,7 @@ class Rates:
         self.peaks = cache(self._peaks)
         self.lesser, self.better = cache(self._lesser), cache(self._better)
         self.unmeasured, self.has_own = cache(self._unmeasured), cache(self._has_own)
+        self.with_faster_processors = cache(self._with_faster_processors)
         self.has_rows = software.key in kernel_shares.programs()
         """Whether kernels of the program were measured on any device."""
 
@@ -249,8 +250,20 @@ class Rates:
 
     def _unmeasured(self, dtype: str) -> tuple[Rates, ...]:
         """Return those of devices without rows, of which this has no less of anything."""
-        others = frozenset(hardware.names()) - _with_rows()
+        others = _every() - _with_rows()
         return self._on(hardware.outdone(self.machine.device, dtype, others))
+
+    def _with_faster_processors(self, dtype: str) -> tuple[Rates, ...]:
+        """Return those of devices of which this has no less, but whose processors are faster.
+
+        A product of few tiles would take longer here; libraries split it among idle processors.
+        """
+        lesser = self._on(hardware.outdone(self.machine.device, dtype, _every()))
+        return tuple(
+            one
+            for one in lesser
+            if one.machine.of_a_processor(dtype) > self.machine.of_a_processor(dtype)
+        )
 
     def _on(self, devices: Iterable[Accelerator]) -> tuple[Rates, ...]:
         return tuple(rates_of(machines.of(device), self.software) for device in devices)
@@ -261,18 +274,11 @@ class Rates:
         """Return the rate of memory, and that of products, of attention, or the gap of launches.
 
         None is below what a device that this one outdoes was measured to reach, and none that is
-        likely alone above that of one which outdoes this.
+        likely alone above that of one which outdoes this, or below what is likely of a lesser one.
         """
-        if kind == "attention":
-            return self.bandwidth, self._attended(name)
-        if kind != "gemm":
-            return self.bandwidth, self.gap if kind == "memory" else self.machine.gap
-        usual = rate = self._products(name, lasting)
-        faster = self.software.products_faster(self.machine.device, name, narrow)
-        if faster != 1:
-            rate = usual * faster
-            rate.provenance = usual.provenance
-        return self.bandwidth, rate
+        if kind == "gemm":
+            return self.bandwidth, self._products(name, lasting, narrow)
+        return self.bandwidth, self._attended(name) if kind == "attention" else self.gap
 
     @cached_property
     def bandwidth(self) -> Quantity:
@@ -283,34 +289,42 @@ class Rates:
     def gap(self) -> Quantity:
         """Time between launches; one that was not measured is no shorter than on better devices."""
         gap = self.machine.gap
-        return max((gap, *(more.gap for more in self._outdoing))) if gap.provenance is None else gap
+        device = self.machine.device
+        if gap.provenance is not None:
+            return gap
+        better = hardware.outdoing(device, device.usual_dtype, machines.measured())
+        return max((gap, *(machines.of(more).gap for more in better)))
 
-    def _products(self, dtype: str, lasting: bool) -> Quantity:
+    def _products(self, dtype: str, lasting: bool, narrow: bool) -> Quantity:
         def reached(machine: Machine) -> Quantity:
-            return machine.lasting(dtype) if lasting else machine.likely("gemm", dtype)
+            rate = machine.lasting(dtype) if lasting else machine.likely("gemm", dtype)
+            faster = self.software.products_faster(machine.device, dtype, narrow)
+            return rate if faster == 1 else _times(rate, faster)
 
-        return self._within("gemm", reached)
+        return self._within("gemm", reached, dtype)
 
-    def _within(self, kind: str, of: Callable[[Machine], Quantity]) -> Quantity:
+    def _within(
+        self, kind: str, of: Callable[[Machine], Quantity], dtype: str | None = None
+    ) -> Quantity:
         """Return a rate of a kind, no smaller than what lesser devices were measured to reach.
 
-        One that is likely alone is no larger than what better ones were.
+        One that is likely alone is no smaller than what is likely of lesser ones either, and no
+        larger than what better ones were measured to reach; those of products are compared by
+        processor.
         """
-        rate = of(self.machine)
-        device = self.machine.device
-        for lesser in hardware.outdone(device, device.usual_dtype, machines.measured(kind)):
-            with suppress(NotMeasured):
-                rate = _no_less(rate, of(machines.of(lesser)))
-        for more in self._outdoing if machines.is_likely(rate) else ():
-            with suppress(NotMeasured):
-                rate = _no_more(rate, of(more))
+        rate, device = of(self.machine), self.machine.device
+        format, measured = dtype or device.usual_dtype, machines.measured(kind)
+        if machines.is_likely(rate):
+            times = _as_many_processors if dtype else _as_one
+            for less, theirs in _all_of(of, hardware.outdone(device, format, _every())):
+                rate = max(rate, _times(theirs, times(device, less)))
+            for more, theirs in _all_of(of, hardware.outdoing(device, format, measured)):
+                if not machines.is_likely(theirs):
+                    rate = min(rate, _times(theirs, 1 / times(more, device)))
+        for _, theirs in _all_of(of, hardware.outdone(device, format, measured)):
+            if not machines.is_likely(theirs):
+                rate = max(rate, theirs)
         return rate
-
-    @cached_property
-    def _outdoing(self) -> tuple[Machine, ...]:
-        device = self.machine.device
-        better = hardware.outdoing(device, device.usual_dtype, machines.measured())
-        return tuple(map(machines.of, better))
 
     def _attended(self, direction: str) -> Quantity:
         """The rate of attention, or that of a program's own kernel on devices it is slower on."""
@@ -345,18 +359,45 @@ rates_of = lru_cache(maxsize=2**10)(Rates)
 
 
 @cache
+def _every() -> frozenset[str]:
+    return frozenset(hardware.names())
+
+
+@cache
 def _with_rows() -> frozenset[str]:
     return frozenset(kernel_shares.devices())
 
 
-def _no_less(own: Quantity, lesser: Quantity) -> Quantity:
-    """Return its rate, or what a device with less of everything was measured to reach."""
-    return own if machines.is_likely(lesser) else max(own, lesser)
+def _all_of(
+    of: Callable[[Machine], Quantity], devices: Iterable[Accelerator]
+) -> Iterator[tuple[Accelerator, Quantity]]:
+    """Yield the devices that have a rate, and the rate."""
+    for device in devices:
+        with suppress(NotMeasured):
+            yield device, of(machines.of(device))
 
 
-def _no_more(own: Quantity, more: Quantity) -> Quantity:
-    """Return a rate that is likely alone, or what a device with more was measured to reach."""
-    return own if machines.is_likely(more) else min(own, more)
+def _times(rate: Quantity, factor: float) -> Quantity:
+    """Return so many times a rate, which stands on what the rate stands on."""
+    product = rate * factor
+    product.provenance = rate.provenance
+    return product
+
+
+def _as_one(_more: Accelerator, _less: Accelerator) -> float:
+    return 1.0
+
+
+def _as_many_processors(more: Accelerator, less: Accelerator) -> float:
+    """Return how often a device has the processors of a lesser one, each of them no slower.
+
+    Few tiles occupy few processors: what the rate of one of them is decides then.
+    """
+    if not (more.publishes("units") and less.publishes("units")):
+        return 1.0
+    count = more.units / less.units
+    each = (more.peak(less.usual_dtype) / less.peak(less.usual_dtype)).m_as("") / count
+    return count if count > 1 and each >= 1 - machines.SAME else 1.0
 
 
 @dataclass(frozen=True)
@@ -364,9 +405,8 @@ class Kernel:
     """Kernels alike of one pass: what a launch of one does, and how many launches there are.
 
     `kind` says at which measured rate it runs: "gemm" by its shape, "attention" by its operations
-    or its bytes, "memory" by its bytes after the gap between launches, and "cache", what reads the
-    caches of written tokens and stays on the device where weights come from its host, by its bytes
-    after that gap as it was measured of the device itself.
+    or its bytes, "memory" by its bytes after the gap between launches, and so "cache", what reads
+    the caches of written tokens and stays on the device where weights come from its host.
     """
 
     name: str
@@ -470,14 +510,18 @@ class Kernel:
         if self.within is not None and self._rows(self.within, rates) is not None:
             return 0.0, both
         if self.shape is not None:
-            return self._product(rate, bandwidth, rates.machine.processors) * self.launches, both
+            seconds = self._product(rates)
+            for lesser in rates.with_faster_processors(self.dtype):
+                with suppress(NotMeasured):
+                    seconds = minimum(seconds, self._product(lesser))
+            return seconds * self.launches, both
         moved = self.traffic / bandwidth
         if self.kind != "attention":
             return ((moved + rate) * self.launches).m_as("s"), both
         longest: Number = maximum((self.operations / rate).m_as("s"), moved.m_as("s"))
         return (longest + START.m_as("s")) * self.launches, both
 
-    def _product(self, rate: Quantity, bandwidth: Quantity, units: int) -> Any:
+    def _product(self, rates: Rates) -> Any:
         """Seconds of a product in tiles, or row by row where that is sooner.
 
         Kernels made for a single row have no tiles whose other rows are empty, and run once for
@@ -485,7 +529,8 @@ class Kernel:
         """
         assert self.shape is not None
         m, n, k = self.shape
-        of = bandwidth.m_as("byte/s"), units, *self.sizes, self.products
+        bandwidth, rate = self.rates(rates)
+        of = bandwidth.m_as("byte/s"), rates.machine.processors, *self.sizes, self.products
         large = rate.m_as("FLOP/s")
         if smallest(m) >= LEAST_ROWS:
             return _in_tiles(m, n, k, large, *of)

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TypeAlias
 
 import pytest
@@ -18,7 +19,7 @@ from calc.core.errors import InputError
 from calc.published import closed_loops
 from calc.steps.expectation import serving_pass
 from calc.steps.job import Formats, Job, Tokens
-from calc.steps.measured import rates_of
+from calc.steps.measured import Kernel, Rates, rates_of
 from tests.calc.odd_values import SEED
 
 MODELS = (
@@ -78,6 +79,69 @@ def test_a_device_with_more_of_everything_is_never_slower() -> None:
 @pytest.mark.slow
 def test_no_drawn_device_with_more_of_everything_is_slower() -> None:
     assert not list(slower(600, SEED + 1))
+
+
+def better_and_worse(dtype: str, program: str) -> Iterator[tuple[Rates, Rates]]:
+    """Rates of each device, and of each that it outdoes."""
+    for pair in pairs(dtype):
+        yield tuple(rates_of(machines.of(device), software.get(program)) for device in pair)
+
+
+KINDS = [("gemm", lasting, narrow) for lasting in (False, True) for narrow in (False, True)]
+KINDS += [("attention", False, False), ("memory", False, False), ("cache", False, False)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["llama.cpp", "vllm"])
+@pytest.mark.parametrize("dtype", ["bf16", "fp8", "fp16", "int8"])
+def test_no_rate_of_a_device_with_more_of_everything_is_worse(dtype: str, program: str) -> None:
+    checked = 0
+    for more, less in better_and_worse(dtype, program):
+        for kind, lasting, narrow in KINDS:
+            of = kind, "forward" if kind == "attention" else dtype, lasting, narrow
+            with suppress(machines.NotMeasured):
+                (fast, high), (slow, low) = more.of_kind(*of), less.of_kind(*of)
+                is_worse = high > low if kind in ("memory", "cache") else high * (1 + 1e-9) < low
+                assert fast >= slow, (more.machine.key, less.machine.key, of)
+                assert not is_worse, (more.machine.key, less.machine.key, of)
+                checked += 1
+    assert checked > 500
+
+
+SHAPES = [(m, n, k) for m in (1, 64, 512) for n in (1024, 6144) for k in (1024, 7168)]
+
+
+@pytest.mark.parametrize(
+    ("more", "less", "program"),
+    [
+        ("h200", "gh200", "other"),  # as many processors
+        ("mi300x", "mi300a", "other"),  # fewer of the same
+        ("rtx-5080", "rtx-4080", "llama.cpp"),  # both likely alone, with sums in 16 bits
+        ("rtx-5090", "a30", "other"),  # fewer that are each faster
+    ],
+)
+def test_no_product_takes_longer_where_nothing_is_less(more: str, less: str, program: str) -> None:
+    asked = software.get(program) if program != "other" else UNKNOWN
+    better, worse = (rates_of(machines.of(key), asked) for key in (more, less))
+    assert better.machine.device.outdoes(worse.machine.device, "bf16")
+    for shape in SHAPES:
+        kernel = Kernel("product", "gemm", 1.0, shape=tuple(map(float, shape)))
+        assert kernel.timed(better)[0] <= kernel.timed(worse)[0] * (1 + 1e-9), shape
+
+
+def test_what_reads_caches_waits_for_a_launch_on_every_device() -> None:
+    """Of a GH200 no launch was measured: it waits no shorter than an H200, which outdoes it."""
+    h200, gh200 = (rates_of(machines.of(key), UNKNOWN) for key in ("h200", "gh200"))
+    assert gh200.machine.gap.provenance is None
+    assert gh200.of_kind("cache", "", False, False) == h200.of_kind("cache", "", False, False)
+
+
+def test_a_device_that_adds_slower_in_16_bits_outdoes_none() -> None:
+    """An L20 has more of all but that: an RTX 4080 adds up in FP16 at twice its rate."""
+    l20, rtx = hardware.get("l20"), hardware.get("rtx-4080")
+    assert l20.peak("fp16") > rtx.peak("fp16")
+    assert l20.peak("fp16") < rtx.half_sums * rtx.peak("fp16")
+    assert not l20.outdoes(rtx, "bf16")
 
 
 def test_devices_are_told_apart_before_they_are_read() -> None:
