@@ -250,14 +250,6 @@ class Machine(Recorded):
         """Number of processors that compute tiles side by side; one where it is unpublished."""
         return self.device.units if self.device.publishes("units") else 1
 
-    def of_a_processor(self, dtype: str) -> Quantity:
-        """Published peak of one of its processors in a format.
-
-        >>> print(get("h100").of_a_processor("bf16"))
-        7.492 TFLOP/s
-        """
-        return self.device.peak(dtype) / self.processors
-
     @property
     def gap(self) -> Quantity:
         """Time of a short kernel in a graph; what was not measured is not counted."""

@@ -253,17 +253,24 @@ class Rates:
         others = _every() - _with_rows()
         return self._on(hardware.outdone(self.machine.device, dtype, others))
 
-    def _with_faster_processors(self, dtype: str) -> tuple[Rates, ...]:
+    def _with_faster_processors(self, dtype: str, lasting: bool, narrow: bool) -> tuple[Rates, ...]:
         """Return those of devices of which this has no less, but whose processors are faster.
 
         A product of few tiles would take longer here; libraries split it among idle processors.
         """
-        lesser = self._on(hardware.outdone(self.machine.device, dtype, _every()))
-        return tuple(
-            one
-            for one in lesser
-            if one.machine.of_a_processor(dtype) > self.machine.of_a_processor(dtype)
-        )
+
+        def of_one(rates: Rates) -> Quantity:
+            rate = rates.of_kind("gemm", dtype, lasting, narrow)[1]
+            return rate / rates.machine.processors
+
+        own, faster = of_one(self), []
+        for lesser in self._on(hardware.outdone(self.machine.device, dtype, _every())):
+            device = lesser.machine.device
+            most = device.half_sums * device.peak(dtype) / lesser.machine.processors
+            with suppress(NotMeasured):
+                if most > own and of_one(lesser) > own:
+                    faster.append(lesser)
+        return tuple(faster)
 
     def _on(self, devices: Iterable[Accelerator]) -> tuple[Rates, ...]:
         return tuple(rates_of(machines.of(device), self.software) for device in devices)
@@ -309,18 +316,17 @@ class Rates:
         """Return a rate of a kind, no smaller than what lesser devices were measured to reach.
 
         One that is likely alone is no smaller than what is likely of lesser ones either, and no
-        larger than what better ones were measured to reach; those of products are compared by
-        processor.
+        larger than what better ones were measured to reach: of products, by as many processors.
         """
         rate, device = of(self.machine), self.machine.device
         format, measured = dtype or device.usual_dtype, machines.measured(kind)
         if machines.is_likely(rate):
-            times = _as_many_processors if dtype else _as_one
-            for less, theirs in _all_of(of, hardware.outdone(device, format, _every())):
-                rate = max(rate, _times(theirs, times(device, less)))
+            for _, theirs in _all_of(of, hardware.outdone(device, format, _every())):
+                rate = max(rate, theirs)
             for more, theirs in _all_of(of, hardware.outdoing(device, format, measured)):
                 if not machines.is_likely(theirs):
-                    rate = min(rate, _times(theirs, 1 / times(more, device)))
+                    part = _part_of_processors(device, more) if dtype else 1.0
+                    rate = min(rate, _times(theirs, part))
         for _, theirs in _all_of(of, hardware.outdone(device, format, measured)):
             if not machines.is_likely(theirs):
                 rate = max(rate, theirs)
@@ -384,20 +390,16 @@ def _times(rate: Quantity, factor: float) -> Quantity:
     return product
 
 
-def _as_one(_more: Accelerator, _less: Accelerator) -> float:
-    return 1.0
-
-
-def _as_many_processors(more: Accelerator, less: Accelerator) -> float:
-    """Return how often a device has the processors of a lesser one, each of them no slower.
+def _part_of_processors(less: Accelerator, more: Accelerator) -> float:
+    """Return which part of a better device's processors one has, if those are no slower each.
 
     Few tiles occupy few processors: what the rate of one of them is decides then.
     """
     if not (more.publishes("units") and less.publishes("units")):
         return 1.0
-    count = more.units / less.units
-    each = (more.peak(less.usual_dtype) / less.peak(less.usual_dtype)).m_as("") / count
-    return count if count > 1 and each >= 1 - machines.SAME else 1.0
+    part, dtype = less.units / more.units, less.usual_dtype
+    each = (more.peak(dtype) / less.peak(dtype)).m_as("") * part
+    return part if part < 1 and each >= 1 - machines.SAME else 1.0
 
 
 @dataclass(frozen=True)
@@ -511,9 +513,8 @@ class Kernel:
             return 0.0, both
         if self.shape is not None:
             seconds = self._product(rates)
-            for lesser in rates.with_faster_processors(self.dtype):
-                with suppress(NotMeasured):
-                    seconds = minimum(seconds, self._product(lesser))
+            for lesser in rates.with_faster_processors(self.dtype, self.lasting, self.is_narrow):
+                seconds = minimum(seconds, self._product(lesser))
             return seconds * self.launches, both
         moved = self.traffic / bandwidth
         if self.kind != "attention":
@@ -541,9 +542,13 @@ class Kernel:
 
     def rates(self, rates: Rates) -> tuple[Quantity, Quantity]:
         """The measured rates of `expected`: of memory, and of products, attention or launches."""
-        kind, narrow = self.kind, self.shape is not None and bool(self.sizes[1] < 2)
-        name = self.direction if kind == "attention" else self.dtype
-        return rates.of_kind(kind, name, self.lasting, narrow)
+        name = self.direction if self.kind == "attention" else self.dtype
+        return rates.of_kind(self.kind, name, self.lasting, self.is_narrow)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it is a product of weights of less than two bytes."""
+        return self.shape is not None and bool(self.sizes[1] < 2)
 
     def surface(self, rates: Rates) -> Surface | None:
         """Return what measured rows say of it; None without rows of such a program or device."""
