@@ -547,7 +547,7 @@ class Kernel:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it is a product of weights of less than two bytes."""
+        """Return whether it is a product of weights of less than two bytes."""
         return self.shape is not None and bool(self.sizes[1] < 2)
 
     def surface(self, rates: Rates) -> Surface | None:

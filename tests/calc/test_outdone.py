@@ -130,7 +130,7 @@ def test_no_product_takes_longer_where_nothing_is_less(more: str, less: str, pro
 
 
 def test_what_reads_caches_waits_for_a_launch_on_every_device() -> None:
-    """Of a GH200 no launch was measured: it waits no shorter than an H200, which outdoes it."""
+    """A GH200, of which no launch was measured, waits no shorter than an H200, its better."""
     h200, gh200 = (rates_of(machines.of(key), UNKNOWN) for key in ("h200", "gh200"))
     assert gh200.machine.gap.provenance is None
     assert gh200.of_kind("cache", "", False, False) == h200.of_kind("cache", "", False, False)
