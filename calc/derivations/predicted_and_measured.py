@@ -464,7 +464,7 @@ class PublishedRows(Claims):
             percent(kind.largest_errors),
         )
         for kind in _kinds
-    ) | row_by_hand("training | 590 | 488 | 477 | 0 | 122 | 37% | 1% | 8.1% | 27%")
+    ) | row_by_hand("training | 590 | 488 | 477 | 0 | 122 | 37% | 1% | 8.2% | 27%")
 
 
 class Shares(Claims):

@@ -48,10 +48,10 @@ class SplitsMeasured(Claims):
     count = quantity(len(held), "") | by_hand("6")
     errors = tuple(100 * float((run.time / run.expected).m_as("")) - 100 for run in held)
     median_error = quantity(statistics.median(map(abs, errors)), "%") | by_hand(
-        "1 - (59.171598 / 63.203499 + 191.57088 / 217.35024) / 2"
+        "1 - (59.171598 / 63.247127 + 191.57088 / 217.37135) / 2"
     )
     shorter = quantity(-statistics.median(errors), "%") | by_hand(
-        "1 - (38.314176 / 37.711086 + 48.076923 / 49.920133) / 2"
+        "1 - (38.314176 / 37.771603 + 48.076923 / 49.977835) / 2"
     )
     streamed = STREAMED | by_hand("32", "GGML_OP_OFFLOAD_MIN_BATCH, as llama.cpp has it")
     farthest = quantity(max(errors), "%") | by_hand("29.325513 / 12.119786 - 1")
@@ -62,7 +62,7 @@ class SplitsMeasured(Claims):
     )
     sweeps = quantity(len(swept), "") | by_hand("12")
     swept_error = quantity(100 * statistics.median(map(abs, swept)), "%") | by_hand(
-        "(23.314151 / 23.030861 + 31.243665 / 30.883261) / 2 - 1"
+        "(23.314781 / 23.030861 + 31.24185 / 30.883261) / 2 - 1"
     )
 
     @classmethod
