@@ -49,7 +49,7 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def file_digest(path: str | Path) -> str:
-    """Return the digest of a file's bytes or a folder's names, as the kernel's `digest` has it."""
+    """Return the digest of a file's bytes or of the names in a folder."""
     try:
         if os.path.isdir(path):
             names = sorted(set(os.listdir(path)) - {"__pycache__"})

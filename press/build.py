@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,7 +83,7 @@ def _build(
     from press.document.pandoc import pandoc_version
     from press.driver import Driver, Product
     from press.reading.project import read_book
-    from press.running.execute import kernels, share
+    from press.running.execute import kernels
     from press.running.scripts import run_scripts
     from press.stages import DOCUMENT, OUTPUTS
     from press.writing.runtime import packed_runtime
@@ -95,9 +96,6 @@ def _build(
     book = replace(book, formats=[only]) if only else book
     book = book if runtime else replace(book, live="")
     files = files_below(root, book.output)  # before anything is read, so never newer than it
-    kernels()  # they take a second to start, in which the chapters are read
-    if book.shared:
-        share(root, book.shared, digest(_code_and_data(files)))
     # Those of linked and of hidden folders too.
     named = [root / chapter.file for chapter in book.chapters]
     named += [*book.bibliography, *filter(None, [book.csl])]
@@ -114,6 +112,7 @@ def _build(
         "formats": Product(book.shown),
         "in_project": Product(book.execute_in_project, book.execute_in_project),
         "timeout": Product(book.timeout, ""),  # no matter to what cells give
+        "kernels": Product(partial(kernels, root, book.shared, digest(_code_and_data(files))), ""),
         "bibliography": Product(book.bibliography, _contents(book.bibliography)),
         "csl": Product(book.csl, _contents([book.csl] if book.csl else [])),
         "lang": Product(book.lang, book.lang),

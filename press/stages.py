@@ -36,7 +36,8 @@ def while_read(result: Result) -> bool:
 DOCUMENT = [
     Stage(EACH, "source", read_source, "root chapter execute formats", counts=Source.code),
     Stage(ONCE, "checked-bibliography", check_bibliography, "bibliography", always),
-    Stage(EACH, "result", run, "source root in_project timeout", while_read, beside="files"),
+    Stage(EACH, "result", run, "source root in_project timeout kernels files", while_read,
+          beside="files"),
     Stage(EACH, "woven", weave, "source result", counts=Woven.contents),
     Stage(EACH, "parsed", parse_chapter, "woven", always),
     Stage(ACROSS, "number", chapter_numbers, "chapter parsed"),

@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
+from subprocess import DEVNULL, Popen, TimeoutExpired
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, TypedDict
+from threading import Lock
+from typing import Any, TypedDict
 
-from press.book_files import FOLDER, file_digest, paths_below
+from press.book_files import FOLDER, PRESS
 from press.build_memory import digest
-from press.problems import stop
+from press.problems import stop, within
 from press.reading.source import Cell, Prose, Source
 from press.running.environment import environment
 
-KERNEL = Path(__file__).with_name("kernel.py")
-CORES = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+# What the process is told, so that chapters find nothing of press by themselves.
+KERNEL = """import sys; sys.path.insert(0, sys.argv[1])
+from press.running.kernel import main; del sys.path[0]; main()"""
 START_LIMIT = 60.0  # seconds, for a process that only imports
-NO_CHARACTER = re.compile(rb"\\u(?:0000|d[89a-f])")  # may stand here, as JSON spells it
+HALF = re.compile("[\ud800-\udfff]")  # of a character
 
 Outputs = list[dict[str, Any]]
 
@@ -33,175 +36,135 @@ class Result(TypedDict):
     """Outputs of a chapter's pieces, in order, and the files that they depend on."""
 
     pieces: list[Outputs]
-    read: list[tuple[str, str]]  # each file that it opened and each foreign module, with its digest
+    read: list[tuple[str, str]]  # each file that it opened and each module, with its digest
     files: list[str]  # the project's modules that it imported, and what it read beside them
 
 
-class Kernels:
+class Kernels(Popen[bytes]):
     """The process that becomes a chapter's by making a copy of itself; it ends with press."""
 
-    def __init__(
-        self, environment: dict[str, str], folder: Path | None = None, shared: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, key: str, root: Path, shared: list[str]) -> None:
+        self.key = key
+        self.log = TemporaryFile()  # noqa: SIM115 (closed with the process)
         self.control, its_end = socket.socketpair()
-        self.errors = TemporaryFile()  # noqa: SIM115 (the process ends it)
-        self.numbers = count()
-        self.packages = {name.partition(".")[0] for name in shared}
+        command = [sys.executable, "-P", "-c", KERNEL, str(PRESS.parent), *shared]
         with its_end:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", str(KERNEL), *shared],
-                cwd=folder,
-                env=environment,
+            super().__init__(
+                command,
+                cwd=root,
+                env=environment(),
                 stdin=its_end.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=self.errors,
+                stdout=DEVNULL,
+                stderr=self.log,
                 start_new_session=True,  # Ctrl+C is for press
             )
 
     @contextmanager
-    def chapter(self) -> Iterator[socket.socket]:
-        """The connection to a new process, which ends with it, and all that it has started too."""
-        number = next(self.numbers).to_bytes(4, "big")
-        connection, its_end = socket.socketpair()
+    def chapter(self, request: dict[str, Any]) -> Iterator[Connection]:
+        """The connection to a new process, which ends with it, and what it starts in its group."""
+        connection, its_end = Pipe()
         with connection:
+            with its_end, suppress(OSError):
+                socket.send_fds(self.control, [b"."], [its_end.fileno()])
             try:
-                with its_end, suppress(OSError):
-                    socket.send_fds(self.control, [number], [its_end.fileno()])
+                connection.send(request)
+                process = connection.poll(START_LIMIT) and json.loads(connection.recv_bytes())
+            except (EOFError, OSError):
+                process = None
+            if not process:
+                stop(f"no Python kernel starts for this chapter: {self.last_words()}")
+            try:
                 yield connection
             finally:
-                with suppress(OSError):
-                    self.control.send(number)
+                with suppress(ProcessLookupError):
+                    os.killpg(process["output"], signal.SIGKILL)
 
     def end(self) -> None:
-        """Ends every chapter."""
-        for started in (_STARTED, _SHARED):
-            for key in [key for key, each in started.items() if each is self]:
-                del started[key]  # type: ignore[arg-type]
+        """Ends every chapter, and what chapters have left."""
         self.control.close()
         try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
+            self.wait(10)
+        except TimeoutExpired:
+            self.kill()
 
     def last_words(self) -> str:
         """Return the last line of a process that did not start, which says why."""
         self.end()
-        said = os.pread(self.errors.fileno(), 10_000, 0).decode(errors="replace").splitlines()
+        said = os.pread(self.log.fileno(), 10_000, 0).decode(errors="replace").splitlines()
         return said[-1] if said else "?"
 
 
-_STARTED: dict[tuple[tuple[str, str], ...], Kernels] = {}  # by the environment of each
-_SHARED: dict[tuple[Path, str], Kernels] = {}  # by the project, and the digest of its code and data
+_running: list[Kernels] = []  # one at most
+_starting = Lock()
 
 
-def kernels() -> Kernels:
-    """Return the kernels of this process, for the environment as it is now."""
-    variables = environment()
-    return _STARTED.get(key := tuple(variables.items())) or _STARTED.setdefault(
-        key, Kernels(variables)
-    )
+def kernels(root: Path, shared: list[str], contents: str) -> Kernels:
+    """Return what runs the chapters of a book, whose code and data have this digest.
 
-
-def share(root: Path, names: list[str], contents: str) -> None:
-    """Start what chapters of a project are copies of that import what these names are of.
-
-    It holds them as they were when it began, so that it ends once code or data have changed.
+    Which book that is matters only where its chapters share what they import.
     """
-    key = root, digest(environment(), names, contents)
-    if key not in _SHARED:
-        for (of, _), started in list(_SHARED.items()):
-            if of == root:
-                started.end()
-                started.errors.close()
-        _SHARED[key] = Kernels(environment(), root, tuple(names))
-
-
-def _kernels_of(source: Source, root: Path) -> Kernels:
-    """Return those that share what the chapter imports, or else those that hold nothing of it."""
-    code = "\n".join(piece.code for piece in source.pieces if isinstance(piece, Cell))
-    for (of, _), started in _SHARED.items():
-        if of == root and any(re.search(rf"\b{name}\b", code) for name in started.packages):
-            return started
-    return kernels()
+    key = digest(environment(), [str(root), shared, contents] if shared else [])
+    with _starting:
+        if not _running or _running[0].key != key or _running[0].poll() is not None:
+            end_kernels()
+            _running.append(Kernels(key, root, shared))
+        return _running[0]
 
 
 def end_kernels() -> None:
     """Ends all that this process has started; without it they end when this process does."""
-    for started in [*_STARTED.values(), *_SHARED.values()]:
-        started.end()
-        started.errors.close()
+    while _running:
+        _running[0].end()
+        _running.pop().log.close()
 
 
-def run(source: Source, root: Path, in_project: bool, timeout: float) -> Result:
+def run(
+    source: Source,
+    root: Path,
+    in_project: bool,
+    timeout: float,
+    kernels: Callable[[], Kernels],
+    files: dict[str, str],
+) -> Result:
     """Run the cells and inline values of a chapter, in a process of its own."""
-    if not any(isinstance(piece, Cell) or piece.inline_values() for piece in source.pieces):
-        return {"pieces": [[] for _ in source.pieces], "read": [], "files": []}
-    started = _kernels_of(source, root)
+    asked = [_questions(piece) for piece in source.pieces]
+    questions = [question for piece in asked for _, _, question in piece]
+    if not questions:
+        return {"pieces": [[] for _ in asked], "read": [], "files": []}
     folder = root if in_project else (root / source.file).parent
-    request = {
-        "pieces": [question for piece in source.pieces for question in _questions(piece)],
-        "root": str(root),
-        "memory": str(root / FOLDER),
-        "folder": str(folder),
-    }
-    with started.chapter() as connection:
-        try:
-            connection.settimeout(START_LIMIT)
-            connection.sendall(json.dumps(request).encode() + b"\n")
-            answers = connection.makefile("rb")
-            if not answers.readline():
-                raise EOFError
-        except (EOFError, OSError):
-            sentence = "no Python kernel starts for this chapter"
-            stop(f"{sentence}: {started.last_words()}", source.file)
-        connection.settimeout(timeout)
-        with answers:
-            return _result(source, answers, timeout, root)
+    request = {"pieces": questions, "memory": str(root / FOLDER), "folder": str(folder)}
+    with within(source.file), kernels().chapter(request) as connection:
+
+        def answer(line: int, what: str) -> Any:
+            """Return the next answer, and stop the build where it is none."""
+            try:
+                if not connection.poll(timeout):
+                    limit = f"{timeout:g} s, the limit that `execute.timeout` in _quarto.yml sets"
+                    stop(f"{what} takes longer than {limit}.", source.file, line)
+                result = json.loads(connection.recv_bytes())
+            except (EOFError, OSError):
+                stop(f"{what} ended its Python process.", source.file, line)
+            for name, value in result["errors"]:
+                last = value.strip().split("\n")[-1]
+                stop(f"{what} fails with {name}{f': {last}' if last else '.'}", source.file, line)
+            if sign := HALF.search(json.dumps(result["output"], ensure_ascii=False)):
+                sentence = f"gives U+{ord(sign[0]):04X}, which no page can print."
+                stop(f"{what} {sentence}", source.file, line)
+            return result["output"]
+
+        pieces = [[out for line, what, _ in piece for out in answer(line, what)] for piece in asked]
+        read, started = answer(0, "this chapter")
+    home = os.path.realpath(root) + os.sep
+    own = [path[len(home) :] for path, _ in read if path.startswith(home) and os.path.isfile(path)]
+    folders = {os.path.dirname(name) for name in own if name.endswith(".py")} - {""}
+    run_with = [name for name in own if name.endswith(".py") or os.path.dirname(name) in folders]
+    if started:  # nobody knows what another process read
+        read += [(str(root / name), value) for name, value in files.items()]
+    return {"pieces": pieces, "read": read, "files": run_with}
 
 
-def _questions(piece: Cell | Prose) -> list[dict[str, Any]]:
-    """Return the questions about a piece for the kernel, one for each answer."""
+def _questions(piece: Cell | Prose) -> list[tuple[int, str, dict[str, str]]]:
+    """Return what a piece asks of the kernel: its line, how it is named, and the question."""
     if isinstance(piece, Prose):
-        return [{"value": expression} for _, expression in piece.inline_values()]
-    return [{"code": piece.code}] if piece.options["eval"] else []
-
-
-def _result(source: Source, answers: BinaryIO, timeout: float, root: Path) -> Result:
-    """Return the kernel's answers, and stop the build where one fails."""
-
-    def answer(line: int, what: str) -> Any:
-        try:
-            said = answers.readline()
-        except TimeoutError:
-            limit = f"{timeout:g} s, the limit that `execute.timeout` in _quarto.yml sets"
-            stop(f"{what} takes longer than {limit}.", source.file, line)
-        if not said:
-            stop(f"{what} ended its Python process.", source.file, line)
-        result = json.loads(said)
-        for name, value in result["errors"]:
-            last = value.strip().split("\n")[-1]
-            stop(f"{what} fails with {name}{f': {last}' if last else '.'}", source.file, line)
-        if NO_CHARACTER.search(said) and (sign := _no_character(result["output"])):
-            stop(f"{what} gives U+{ord(sign):04X}, which no page can print.", source.file, line)
-        return result["output"]
-
-    def answers_to(piece: Cell | Prose) -> Outputs:
-        if isinstance(piece, Prose):
-            return [answer(line, f"`{expression}`") for line, expression in piece.inline_values()]
-        if not piece.options["eval"]:
-            return []
-        outputs: Outputs = answer(piece.line, "this cell")
-        return outputs
-
-    pieces = list(map(answers_to, source.pieces))
-    read, files, started = answer(0, "this chapter")
-    if started:  # nobody knows what another process imported
-        modules = (path for path in paths_below(root.resolve()) if path.endswith(".py"))
-        read += [(path, file_digest(path)) for path in modules]
-    return {"pieces": pieces, "read": read, "files": files}
-
-
-def _no_character(output: object) -> str:
-    """The first NUL or lone half of a character in it, as text."""
-    match = re.search("[\0\ud800-\udfff]", json.dumps(output, ensure_ascii=False))
-    return match[0] if match else ""
+        return [(line, f"`{text}`", {"value": text}) for line, text in piece.inline_values()]
+    return [(piece.line, "this cell", {"code": piece.code})] if piece.options["eval"] else []

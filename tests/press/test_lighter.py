@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import re
 
+from press import drawings
 from press.document.pandoc import parse
-from press.running import kernel
 from press.writing.pdf import _fitted
 
 NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
@@ -49,14 +49,14 @@ def test_a_path_by_steps_goes_where_it_went() -> None:
             path += f"M {stroke} " + choose.choice(["", "z "])
         match = re.match(r' d="([^"]*)"', f' d="{path.strip()}"')
         assert match
-        short = kernel._by_steps(match)
+        short = drawings._by_steps(match)
         assert points(short[4:-1]) == points(path)
         assert len(short) <= len(match[0])
 
 
 def test_groups_that_say_nothing_go_and_others_stay() -> None:
     drawing = '<g>\n<g clip-path="url(#p0)">\n<path/>\n<g>\n<text/>\n</g>\n</g>\n<g/>\n</g>\n'
-    assert kernel._ungrouped(drawing) == '<g clip-path="url(#p0)">\n<path/>\n<text/>\n</g>\n'
+    assert drawings._ungrouped(drawing) == '<g clip-path="url(#p0)">\n<path/>\n<text/>\n</g>\n'
 
 
 def test_columns_of_a_table_that_is_too_wide_are_as_wide_as_what_they_hold() -> None:

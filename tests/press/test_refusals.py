@@ -123,7 +123,7 @@ BELOW_A_TITLE = {
     "It is `{python} object()`.": "3: gives <object",
     "It is `{python} str(object())`.": "3: gives <object",
     "It is `{python} len`.": "3: gives <function len",
-    "```{python}\nprint('\\ud800')\n```": "3: U+D800",
+    "```{python}\nprint('\\ud800')\n```": "3: UnicodeEncodeError",
     "It is `{python} '\\ud800'`.": "3: U+D800",
     "```{python}\nraise ValueError('\\ud800')\n```": "3: ValueError",
     "```{python}\nprint('\\0')\n```": "3: U+0000",

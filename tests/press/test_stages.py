@@ -15,7 +15,7 @@ from press.stages import DOCUMENT, OUTPUTS
 
 # What `build` gives.
 GIVEN = "root files book left_out edition chapter execute in_project bibliography csl lang folder"
-GIVEN += " formats timeout typst_folder pdf_file packing"
+GIVEN += " formats timeout kernels typst_folder pdf_file packing"
 EACH, ACROSS, ONCE = Scope
 
 

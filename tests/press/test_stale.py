@@ -80,26 +80,27 @@ def seen(root: Path, before: str, change: Callable[[], object], after: str) -> N
     assert after in said(root)
 
 
-LOOKED_FOR = {
-    "os.path": "import os\nprint('there' if os.path.exists({path!r}) else 'nothing')",
+LOOKED_FOR = {  # where a cell looks, and how; `open` sees it outside the project too
+    "os.path": ("book/sub/data.csv", "import os\nfound = os.path.exists({path!r})"),
     "pathlib": (
-        "from pathlib import Path\nprint('there' if Path({path!r}).is_file() else 'nothing')"
-    ),
-    "open": "try:\n    open({path!r})\n    print('there')\nexcept OSError:\n    print('nothing')",
-}
+        "book/sub/data.csv", "from pathlib import Path\nfound = Path({path!r}).is_file()"),
+    "open": (
+        "outside/data.csv", "found = 1\ntry:\n    open({path!r})\nexcept OSError:\n    found = 0"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("how", of_a_kind(LOOKED_FOR))
 def test_a_file_that_comes_where_a_cell_looked_for_it_is_seen(
     how: str, write_book: Write, tmp_path: Path
 ) -> None:
-    path = tmp_path / "outside" / "data.csv"
-    code = LOOKED_FOR[how].format(path=str(path))
+    name, code = LOOKED_FOR[how]
+    path = tmp_path / name
 
     def appear() -> None:
         path.parent.mkdir()
         path.touch()
 
+    code = f"{code.format(path=str(path))}\nprint('there' if found else 'nothing')"
     seen(write_book(f"# A\n\n{cell(code)}", settings=HTML), "nothing", appear, "there")
 
 
@@ -122,19 +123,17 @@ def test_a_folder_that_a_cell_lists_is_seen(how: str, write_book: Write, elsewhe
 
 
 SHELLS = {
-    "a list": "import subprocess\nprint(subprocess.check_output(['cat', {path!r}], text=True))",
-    "a line": "import os\nprint(os.popen('sort < {path} | head -1').read())",
-    "IPython": "!cat '{path}'",
+    "a list": "import subprocess\nprint(subprocess.check_output(['cat', 'notes.qmd'], text=True))",
+    "a line": "import os\nprint(os.popen('sort < notes.qmd | head -1').read())",
+    "IPython": "!cat notes.qmd",
 }
 
 
 @pytest.mark.parametrize("how", of_a_kind(SHELLS))
-def test_a_file_that_a_command_names_is_seen(how: str, write_book: Write, elsewhere: Path) -> None:
-    path = elsewhere / "outside.txt"
-    path.write_text("old\n")
-    code = SHELLS[how].format(path=str(path))
-    root = write_book(f"# A\n\n{cell(code)}", settings=HTML)
-    seen(root, "old", lambda: path.write_text("new\n"), "new")
+def test_any_file_of_the_project_that_a_program_reads_is_seen(how: str, write_book: Write) -> None:
+    root = write_book(f"# A\n\n{cell(SHELLS[how])}", settings=HTML)
+    (root / "notes.qmd").write_text("old\n")  # no chapter, so that no cell depends on it otherwise
+    seen(root, "old", lambda: (root / "notes.qmd").write_text("new\n"), "new")
 
 
 def test_no_variable_of_the_shell_reaches_a_cell(
@@ -152,11 +151,13 @@ def test_no_variable_of_the_shell_reaches_a_cell(
 
 
 UNSEEN: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "what a program opens by itself": (
-        "import subprocess, sys\n"
-        "code = 'from pathlib import Path; print((Path.home() / \"x.txt\").read_text())'\n"
-        "print(subprocess.check_output([sys.executable, '-c', code], text=True))",
+    "what a program reads outside the project": (
+        "import subprocess\nprint(subprocess.check_output(['cat', {path!r}], text=True))",
         lambda path: path.write_text("new\n"),
+    ),
+    "a file outside it that a cell asks after, and does not open": (
+        "from pathlib import Path\nprint(Path({path!r}).with_name('y.txt').exists())",
+        lambda path: path.with_name("y.txt").touch(),
     ),
     "a time stamp": (
         "import os\nprint(os.path.getmtime({path!r}))",
@@ -166,14 +167,11 @@ UNSEEN: dict[str, tuple[str, Callable[[Path], object]]] = {
 
 
 @pytest.mark.parametrize("what", of_a_kind(UNSEEN))
-def test_what_cannot_be_seen(
-    what: str, write_book: Write, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_seen(what: str, write_book: Write, elsewhere: Path) -> None:
     """The promises say so, and docs/adding-a-chapter.md; once press sees it, they may say that."""
     code, change = UNSEEN[what]
     path = elsewhere / "x.txt"
     path.write_text("old\n")
-    monkeypatch.setenv("HOME", str(elsewhere))
     root = settled(write_book(f"# A\n\n{cell(code.format(path=str(path)))}", settings=HTML))
     change(path)
     assert unchanged(root)
