@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, TypedDict
+from tempfile import NamedTemporaryFile
+from urllib.parse import quote
 
+from press.book_files import THEME
 from press.document.dressing import Dressed, Dresser
 from press.document.page import PAGE, Page
 from press.document.pandoc import Node, attribute, div, empty_document, plain, run_pandoc, string
@@ -17,96 +19,51 @@ from press.reading.project import Book
 
 SPACE = {"t": "Space"}
 TIME_LIMIT = 300.0  # seconds for a whole book, of which pandoc takes a quarter
-STYLE = """
-body { line-height: 1.4; }
-figure, table { margin: 1em 0; }
-table { border-collapse: collapse; font-size: 0.85em; }
-th, td { padding: 0.15em 0.5em; border-bottom: 1px solid #ccc; text-align: left; }
-pre { white-space: pre-wrap; font-size: 0.8em; }
-img { max-width: 100%; }
-.equation { display: flex; align-items: center; text-align: right; }
-.equation math { flex: 1; }
-.callout { border-left: 3px solid #888; padding-left: 0.8em; }
-"""
+FORM = ["-f", "json", "-t", "epub3", "--mathml", "--toc", "--toc-depth=3", "--split-level=2"]
 
 
-class Bound(TypedDict):
-    """A page as blocks of the EPUB's document."""
-
-    blocks: list[Node]
-    pictures: dict[str, str]  # the name of each picture in it, by its address
-
-
-def page_epub(page: Page, left_out: list[str]) -> Bound | None:
-    """A page for the EPUB, which leaves to the site the pages that the PDF leaves to it."""
-    if page.chapter.file in left_out:
-        return None
-    dresser = _Epub(page, left_out)
-    return {"blocks": dresser.dress(page.blocks), "pictures": dresser.pictures}
+def page_epub(page: Page, left_out: list[str]) -> list[Node]:
+    """A page as blocks of the EPUB; none of what the PDF leaves to the site."""
+    return [] if page.chapter.file in left_out else _Epub(page, left_out).dress(page.blocks)
 
 
 def write_epub(
-    book: Book, edition: Edition, pages: list[Page], texts: list[Bound | None], folder: Path
+    book: Book, edition: Edition, pages: list[Page], texts: list[list[Node]], folder: Path
 ) -> None:
     blocks: list[Node] = []
     part = -1
-    with TemporaryDirectory() as name:
-        pictures = Path(name)
-        for page, text in zip(pages, texts, strict=True):
-            if text is None:
-                continue
-            if page.chapter.part not in (part, -1):
-                title = [string(book.parts[page.chapter.part])]
-                blocks.append(
-                    {"t": "Header", "c": [1, [f"part-{page.chapter.part}", [], []], title]}
-                )
-            part = page.chapter.part
-            blocks += text["blocks"]
-            for source, file in text["pictures"].items():
-                if source.startswith(FIGURE):
-                    drawing = page.woven.figures[source.removeprefix(FIGURE)].svg
-                    (pictures / file).write_text(drawing[drawing.index("<svg") :], "utf-8")
-                else:
-                    picture = book.root / source.removeprefix(PAGE)
-                    (pictures / file).write_bytes(picture.read_bytes())
-        (pictures / "style.css").write_text(STYLE, "utf-8")
-        # Pandoc names a chapter's file in its title, which readers announce and list.
-        template = run_pandoc(["-D", "epub3"], "", TIME_LIMIT)[0]
-        titled = template.replace("<title>$pagetitle$</title>", "<title>$title$</title>")
-        (pictures / "chapter.xhtml").write_text(titled, "utf-8")
-        texts_of_book = {
-            "title": book.title,
-            "subtitle": book.subtitle,
-            "description": book.description,
-            "lang": book.lang,
-            "date": edition.date,
-            "identifier": f"urn:press:{re.sub(r'[^a-z]+', '-', book.title.lower())}",
-        }
-        meta: dict[str, Any] = {key: _string(text) for key, text in texts_of_book.items() if text}
-        listed = {"author": book.authors, "accessModes": ["textual", "visual"]}
-        meta |= {key: {"t": "MetaList", "c": list(map(_string, of))} for key, of in listed.items()}
-        document = empty_document() | {"blocks": blocks, "meta": meta}
-        form = [
-            "-f",
-            "json",
-            "-t",
-            "epub3",
-            "--mathml",
-            "--toc",
-            "--toc-depth=3",
-            "--split-level=2",
-        ]
-        sources = [
-            f"--css={pictures / 'style.css'}",
-            f"--template={pictures / 'chapter.xhtml'}",
-            f"--resource-path={pictures}",
-        ]
-        target = folder / book.epub_name
-        run_pandoc([*form, *sources, "-o", str(target)], json.dumps(document), TIME_LIMIT)
+    for page, text in zip(pages, texts, strict=True):
+        if text and page.chapter.part not in (part, -1):
+            title = [string(book.parts[page.chapter.part])]
+            blocks.append(_heading(1, f"part-{page.chapter.part}", title))
+        part = page.chapter.part if text else part
+        blocks += text
+    about = {name: getattr(book, name) for name in ("title", "subtitle", "description", "lang")}
+    about |= {"author": book.authors, "date": edition.date, "accessModes": ["textual", "visual"]}
+    about["identifier"] = f"urn:press:{re.sub(r'[^a-z]+', '-', book.title.lower())}"
+    meta = {key: _told(value) for key, value in about.items() if value}
+    document = json.dumps(empty_document() | {"blocks": blocks, "meta": meta})
+    # Pandoc names a chapter's file in its title, which readers announce and list.
+    template = run_pandoc(["-D", "epub3"], "", TIME_LIMIT)[0]
+    with NamedTemporaryFile("w", suffix=".xhtml", encoding="utf-8") as titled:
+        print(template.replace("<title>$pagetitle$<", "<title>$title$<"), file=titled, flush=True)
+        looks = [f"--css={THEME / 'epub.css'}", f"--template={titled.name}"]
+        target = [f"--resource-path={book.root}", "-o", str(folder / book.epub_name)]
+        run_pandoc([*FORM, *looks, *target], document, TIME_LIMIT)
 
 
-def _string(text: str) -> Node:
-    return {"t": "MetaString", "c": text}
+def _told(value: str | list[str]) -> Node:
+    if isinstance(value, str):
+        return {"t": "MetaString", "c": value}
+    return {"t": "MetaList", "c": [_told(text) for text in value]}
+
+
+def _heading(level: int, identifier: str, words: list[Node]) -> Node:
+    return {"t": "Header", "c": [level, [identifier, [], []], words]}
+
+
+def _spanned(identifier: str, inlines: list[Node]) -> Node:
+    return {"t": "Span", "c": [[identifier, [], []], inlines]}
 
 
 class _Epub(Dresser):
@@ -117,7 +74,6 @@ class _Epub(Dresser):
     def __init__(self, page: Page, left_out: list[str]) -> None:
         super().__init__(page)
         self.left_out = left_out
-        self.pictures: dict[str, str] = {}
         self.below = int(page.chapter.part >= 0)  # a part's title is above its chapters'
 
     def anchor(self, identifier: str, file: str = "") -> str:
@@ -126,12 +82,9 @@ class _Epub(Dresser):
 
     def on_header(self, node: Node) -> list[Node]:
         level, (identifier, _, values), inlines = node["c"]
-        number = dict(values).get("number", "")
-        words = [*([string(number), SPACE] if number else []), *self.dress(inlines)]
-        attributes = [self.anchor(identifier), [], []]
-        heading = {"t": "Header", "c": [level + self.below, attributes, words]}
-        start = {"t": "Span", "c": [[self.anchor("start"), [], []], []]}
-        return [heading, plain(start)] if level == 1 else [heading]
+        words = self.led_by(dict(values).get("number", ""), inlines)
+        heading = _heading(level + self.below, self.anchor(identifier), words)
+        return [heading, plain(_spanned(self.anchor("start"), []))] if level == 1 else [heading]
 
     def on_link(self, node: Node) -> list[Node]:
         target = node["c"][2][0]
@@ -144,20 +97,18 @@ class _Epub(Dresser):
         return [{"t": "Link", "c": [["", [], []], words, [target, ""]]}]
 
     def on_span(self, node: Node) -> list[Node]:
-        identifier, _, _ = attribute(node)
         inlines = self.dress(node["c"][1])
-        if not identifier:
-            return inlines
-        return [{"t": "Span", "c": [[self.anchor(identifier), [], []], inlines]}]
+        identifier = self.anchor(attribute(node)[0])
+        return [_spanned(identifier, inlines)] if identifier else inlines
 
     def on_image(self, node: Node) -> Node:
         source = node["c"][2][0]
-        if source.startswith(FIGURE):
-            name = f"{source.removeprefix(FIGURE)}.svg"
-        else:
-            name = source.removeprefix(PAGE)
-        self.pictures[source] = re.sub(r"[^\w.]+", "-", f"{self.anchor('picture')}-{name}")
-        return {"t": "Image", "c": [["", [], []], node["c"][1], [self.pictures[source], ""]]}
+        target = quote(source.removeprefix(PAGE))
+        if source.startswith(FIGURE):  # of which pandoc makes a file
+            drawing = self.page.woven.figures[source.removeprefix(FIGURE)].svg
+            packed = b64encode(drawing[drawing.index("<svg") :].encode()).decode()
+            target = f"data:image/svg+xml;base64,{packed}"
+        return {"t": "Image", "c": [["", [], []], node["c"][1], [target, ""]]}
 
     def on_rawblock(self, _: Node) -> list[Node]:
         return []
@@ -169,15 +120,15 @@ class _Epub(Dresser):
     ) -> Node:
         picture = self.on_image(image)
         picture["c"][1] = [string(values["alt"])]
-        words = [plain(*self.captioned(values["label"], caption))]
+        words = [plain(*self.led_by(values["label"] and f"{values['label']}:", caption))]
         figure = {"t": "Figure", "c": [["", [], []], [None, words], [plain(picture)]]}
         return self.named(identifier, figure)
 
-    def captioned(self, label: str, caption: list[Node]) -> list[Node]:
-        return [*([string(f"{label}:"), SPACE] if label else []), *self.dress(caption)]
+    def led_by(self, label: str, words: list[Node]) -> list[Node]:
+        return [*([string(label), SPACE] if label else []), *self.dress(words)]
 
     def table(self, identifier: str, label: str, caption: list[Node], table: Node) -> Node:
-        words = self.captioned(label, caption)
+        words = self.led_by(label and f"{label}:", caption)
         held = [None, [plain(*words)] if words else []]
         grid = {"t": "Table", "c": [["", [], []], held, *self.dress(table["c"][2:])]}
         return self.named(identifier, grid)
