@@ -82,6 +82,7 @@ class Kernels(Popen[bytes]):
     def end(self) -> None:
         """Ends every chapter, and what chapters have left."""
         self.control.close()
+        self.terminate()  # it listens to that only as long as it imports
         try:
             self.wait(10)
         except TimeoutExpired:

@@ -125,6 +125,7 @@ def run(connection: Connection) -> None:
     """Runs a chapter, and answers with each cell's and inline value's output, and what it read."""
     process = os.getpid()
     os.setpgid(0, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     request = connection.recv()
     os.chdir(request["folder"])
@@ -184,6 +185,7 @@ def main() -> None:
     gc.set_threshold(100_000, 50, 100)
     if sys.platform == "linux":  # the parent of what chapters leave behind
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which before now ends it while it imports
     control = socket.socket(fileno=0)
     chapters: set[int] = set()
     while descriptors := socket.recv_fds(control, 1, 1)[1]:
