@@ -156,9 +156,13 @@ def run(
         pieces = [[out for line, what, _ in piece for out in answer(line, what)] for piece in asked]
         read, started = answer(0, "this chapter")
     home = os.path.realpath(root) + os.sep
-    own = [path[len(home) :] for path, _ in read if path.startswith(home) and os.path.isfile(path)]
-    folders = {os.path.dirname(name) for name in own if name.endswith(".py")} - {""}
-    run_with = [name for name in own if name.endswith(".py") or os.path.dirname(name) in folders]
+    known_here = [
+        path[len(home) :] for path, _ in read if path.startswith(home) and os.path.isfile(path)
+    ]
+    folders = {os.path.dirname(name) for name in known_here if name.endswith(".py")} - {""}
+    run_with = [
+        name for name in known_here if name.endswith(".py") or os.path.dirname(name) in folders
+    ]
     if started:  # nobody knows what another process read
         read += [(str(root / name), value) for name, value in files.items()]
     return {"pieces": pieces, "read": read, "files": run_with}

@@ -163,8 +163,10 @@ def run(connection: Connection) -> None:
         answer([value] if value else outputs)
         if errors:
             return
-    own = os.path.realpath(request["memory"]) + os.sep
-    read = [item for item in sorted(opened.items()) if item[1] and not item[0].startswith(own)]
+    remembered = os.path.realpath(request["memory"]) + os.sep
+    read = [
+        item for item in sorted(opened.items()) if item[1] and not item[0].startswith(remembered)
+    ]
     answer([read, bool(started)])
 
 
