@@ -86,7 +86,7 @@ NO_TIME = quantity(0, "s")
 HOSTED = 8  # cards that a host joins by PCIe at most, as the largest servers of the data do
 KNOWN = (
     *("name", "device", "domain", "host_devices", "fabric"),
-    *("sides", "wraparound", "sums_in_switch", "usual"),
+    *("sides", "wraparound", "sums_in_switch", "reads_all_experts", "usual"),
     *("network", "rates_of", "reached", *FIELDS, *INHERITED),
 )
 
@@ -113,6 +113,8 @@ class Machine(Recorded):
     """Whether the axes of a torus are closed to rings."""
     sums_in_switch: bool = False
     """Whether the switch adds up what it carries."""
+    reads_all_experts: bool = False
+    """Whether its graphs of fixed shapes read all experts of a device, whichever are chosen."""
     network: tuple[str, ...] = ()
     """The kinds of network to which its ports lead, any of them; empty where nobody says."""
     source: str = ""
@@ -173,6 +175,8 @@ class Machine(Recorded):
             shape["axes"] = "closed to rings" if self.wraparound else "open"
         if self.sums_in_switch:
             shape["sums"] = "in the switch too"
+        if self.reads_all_experts:
+            shape["experts"] = "all read, whichever are chosen"
         if self.network:
             shape["network"] = " or ".join(self.network)
         return shape
@@ -657,6 +661,7 @@ def _machine(key: str, table: object, tables: dict[str, Any], path: Path | str) 
         sides=tuple(table.get("sides", ())),
         wraparound=table.get("wraparound", False),
         sums_in_switch=table.get("sums_in_switch", False),
+        reads_all_experts=table.get("reads_all_experts", False),
         network=tuple(table.get("network", ())),
         source=table.get("source", ""),
         usual=table.get("usual", False),

@@ -235,6 +235,7 @@ class Slice:
     def __init__(self, job: Job, weights: Weights) -> None:
         self.model, self.weights = job.model, weights
         self.slices, self.experts = job.layout.tensor, job.layout.experts
+        self.reads_all_experts = job.machine.reads_all_experts
         self.dtype, self.kv = job.formats.dtype, job.formats.kv
         self.input_size = input_size(self.dtype)
         self.input_bytes = self.input_size.m_as("byte")
@@ -311,6 +312,8 @@ class Slice:
             tokens = tokens * seen
             share = first.used / first.copies
             met = experts_used(first.copies, share, maximum(tokens, 1.0)).magnitude
+            if self.reads_all_experts:  # in graphs of fixed shapes
+                met = first.copies + 0.0 * met
             rows = tokens * first.used / met
             mean, held = met / self.experts, first.copies / self.experts
             met = fullest_experts(mean, held, self.experts).magnitude

@@ -157,6 +157,18 @@ def test_experts_work_alike_however_they_are_shared_out(slices: int, experts: in
 # --- states ---
 
 
+def test_a_token_reads_all_experts_where_graphs_have_fixed_shapes() -> None:
+    """On a Gaudi one sequence waits for as many weights of experts as a thousand do."""
+
+    def read(machine: str, writing: int) -> float:
+        job = Job.of("qwen-3-30b-a3b", machine, software="vllm")
+        return float(serving_pass(job, Tokens(writing, 1000))["gemm"].m_as("s"))
+
+    assert machines.get("gaudi3-8").reads_all_experts
+    assert read("gaudi3-8", 1) > 0.7 * read("gaudi3-8", 200)
+    assert read("dgx-h100", 1) < 0.4 * read("dgx-h100", 200)
+
+
 def test_states_of_prompts_and_attention_share_the_work_of_a_hybrid() -> None:
     model = models.get("qwen-3-next-80b-a3b")
     launched = kernels.step(Job(model, H100), Tokens(reading=8192, prompt=8192))
