@@ -235,7 +235,7 @@ class Slice:
     def __init__(self, job: Job, weights: Weights) -> None:
         self.model, self.weights = job.model, weights
         self.slices, self.experts = job.layout.tensor, job.layout.experts
-        self.reads_all_experts = job.machine.reads_all_experts
+        self.reads_all_experts = bool(getattr(job.machine, "reads_all_experts", False))
         self.dtype, self.kv = job.formats.dtype, job.formats.kv
         self.input_size = input_size(self.dtype)
         self.input_bytes = self.input_size.m_as("byte")
