@@ -157,7 +157,7 @@ def table(
 ) -> list[tuple[str, ...]]:
     """Return the errors of each peer by kinds of rows that it answers, and ours on the same."""
     lines: list[tuple[str, ...]] = [
-        ("planner", "rows", "of", "signed", "median", "90th", "ours signed", "median", "90th")
+        ("planner", "of", "rows", "signed", "median", "90th", "ours signed", "median", "90th")
     ]
     for name, of in answers.items():
         kinds: dict[str, list[tuple[float, float]]] = {}
@@ -305,7 +305,9 @@ def simulated(program: str, questions: Iterable[dict[str, Any]]) -> Iterator[dic
         if found := re.search(r'"itl_mean_ms": ([0-9.]+)', done.stdout):
             yield {"tpot": float(found[1]) / 1e3}
         else:
-            yield {"why": (done.stderr or done.stdout).strip().rpartition("\n")[2]}
+            last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+            panic = re.search(r"^panic: .*?([^:]*)$", done.stderr, re.MULTILINE)
+            yield {"why": panic[1].strip() if panic else last}
 
 
 PEERS = {

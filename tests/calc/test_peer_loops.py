@@ -63,6 +63,7 @@ def test_a_row_that_a_planner_cannot_be_told_says_why() -> None:
     [
         ("""echo '  "itl_mean_ms": 12.5,'""", {"tpot": 0.0125}),
         ("echo first >&2; echo 'no such model' >&2; exit 1", {"why": "no such model"}),
+        ("echo 'panic: model: 4 heads by 8' >&2; echo main.go:10 >&2", {"why": "4 heads by 8"}),
     ],
 )
 def test_a_program_answers_or_says_why_not(tmp_path: Path, prints: str, answer: object) -> None:
