@@ -40,7 +40,7 @@ class Output:
         for folder in (self.new, self.old):
             marker = self._marker(folder)
             if not self._is_anothers(marker) and not self._foreign(folder, marker):
-                _remove(folder)
+                self._remove(folder)
 
     def check(self) -> None:
         """Stops if anything would be replaced that press did not make."""
@@ -57,8 +57,8 @@ class Output:
         Where the book is made in one format only, what the others gave stays in it.
         """
         self.check()
-        _remove(self.new)
-        _remove(self.old)
+        self._remove(self.new)
+        self._remove(self.old)
         self.new.mkdir(parents=True)
         last = self._marker(self.folder) or {"files": [], "pdf": ""}
         about = {"project": str(self.root), "pdf": last["pdf"] if only in ("html", "epub") else pdf}
@@ -77,9 +77,21 @@ class Output:
                 self.folder.rename(self.old)
             self.new.rename(self.folder)
         finally:
-            _remove(self.new)
-        _remove(self.old)
+            self._remove(self.new)
+        self._remove(self.old)
         self.place.write_text(str(self.root), encoding="utf-8")
+
+    def _remove(self, folder: Path) -> None:
+        """Move a folder to press's own, and remove it there.
+
+        So what an interrupted build still writes finds no folder, and one that is killed meanwhile
+        leaves nothing that a later one does not know.
+        """
+        removed = self.root / FOLDER / "removed"
+        shutil.rmtree(removed, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            folder.rename(removed)
+            shutil.rmtree(removed)
 
     def _check(self, folder: Path) -> None:
         marker = self._marker(folder)
@@ -148,14 +160,3 @@ def _entries(folder: Path) -> set[str]:
         for here, folders, names in os.walk(folder)
         for name in folders + names
     }
-
-
-def _remove(folder: Path) -> None:
-    """The mark goes last, by which a later build knows what is left if this one is killed."""
-    if folder.exists():
-        for entry in folder.iterdir():
-            if entry.is_dir():
-                shutil.rmtree(entry)
-            elif entry.name != MARKER:
-                entry.unlink()
-        shutil.rmtree(folder)

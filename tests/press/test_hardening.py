@@ -16,13 +16,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from press.book_files import files_below
+from press.book_files import files_below, room_for
 from press.build import render
 from press.document import pandoc
+from press.writing.output import Output
 from tests.draws import draws, of_a_kind
 from tests.press.tiny_book import (
     IN_TIME,
@@ -199,6 +203,26 @@ def test_what_a_killed_build_left_is_no_foreign_folder(title: str, write_book: W
     (root / "._book.new" / ".press.json.partial").write_text('{"proj')
     assert f"1 {title}" in said(rendered(write_book(f"# {title}\n")))
     assert not list(root.glob("._book*"))
+
+
+def test_what_an_interrupted_build_still_writes_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / ".press-cache").mkdir()
+    output = Output(tmp_path, tmp_path / "_book", 0)
+
+    def writes() -> None:
+        with suppress(OSError):  # once there is no such folder
+            for number in count():
+                room_for(output.new, f"chapters/{number}.html").write_text("page")
+
+    for _ in range(30):
+        with suppress(KeyboardInterrupt), output.replaced("", None):
+            writer = Thread(target=writes)
+            writer.start()
+            time.sleep(0.001)
+            raise KeyboardInterrupt
+        writer.join()
+        assert not output.new.exists()
+        output.check()
 
 
 # ---- What is remembered
