@@ -23,7 +23,7 @@ from calc.planning.plan_nouns import Limits, Load, Server
 from calc.planning.service import Demand, Replica, ServicePlan
 from calc.planning.service.design_search import CHUNKS
 from calc.published import conditions, reading
-from calc.published.prediction import UnusableRowError
+from calc.published.reading import UnusableRowError
 from calc.steps.expectation import Missing
 
 LIMITS = {"Offline": (math.inf, math.inf), "Server": (2.0, 0.2), "Interactive": (0.45, 0.04)}

@@ -24,8 +24,7 @@ from calc.planning.service.loops import Clients, Loop, of_runs, served, uniform
 from calc.planning.service.queue import Replica
 from calc.planning.service.simulation import Run, simulate
 from calc.published import closed_loops, datasets
-from calc.published.prediction import UnusableRowError
-from calc.published.reading import FOLDER, Row
+from calc.published.reading import FOLDER, Row, UnusableRowError
 from calc.published.serving_rows import FULL_EXPERTS, weights_share
 from calc.steps.job import Formats, Job, Layout
 

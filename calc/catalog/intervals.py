@@ -94,7 +94,7 @@ class Interval:
         """The sentence of a range: which rows count, and where they lie.
 
         >>> str(interval_of("serving", "vllm", mixture=False)).partition(": ")[2]
-        'half within 8.3%, 80% of times in −14.7 … +19.9%'
+        'half within 6.4%, 80% of times in −18.7 … +9.5%'
         """
         return f"{self.rows} published rows ({self.kind}): half within {self.spread}"
 

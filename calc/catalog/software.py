@@ -6,8 +6,12 @@ layer whose kernels no graph holds, `launch_latents` where its attention keeps l
 is the share of its kernels' best measured rates that it keeps in a whole program, and `hides_…` is
 how much of messages it hides behind computation.
 Where no publication gives a number it is fitted to a stated part of the published rows, and its
-note says to which; the rates of hardware never are. `fitted_on` names the machine of these rows:
-the rows of all other machines judge the numbers.
+note says to which; the rates of hardware never are. `fitted_on` names the machine of these rows,
+and `fitted_to` the one model of them where not all are taken: all other rows judge the numbers.
+
+The host's time is a property of a version. What the data say of one, under `versions`, holds from
+it on until the next of which they say something; a version before all of these has what the table
+itself says, and one that is not named is the newest.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ FILE = DATA / "software.toml"
 TEXTS = (
     *("name", "written", "version", "attention", "mxfp4", "kv", "sums", "recipe", "loss"),
     "selective",
-    *("fitted_on", "usual_on"),
+    *("fitted_on", "fitted_to", "usual_on"),
 )
 TITLES = {  # of what the data say in words
     "attention": "attention kernel",
@@ -50,12 +54,14 @@ TITLES = {  # of what the data say in words
     "loss": "how the loss is computed",
     "selective": "what it calls selective recomputation",
     "fitted_on": "fitted to the rows of",
+    "fitted_to": "of these, to the rows of the model",
     "usual_on": "serves where nothing is said, on devices called",
 }
 FIELDS = {  # numbers: what each is, its unit, and what it is where the data say nothing
     "step": ("its own time for a step", "s", 0.0),
     "step_experts": ("its own time for a step of a mixture of experts", "s", 0.0),
     "sequence": ("its own time for each sequence of a step", "s", 0.0),
+    "hides_host": ("whether the host works ahead while devices compute", "", 0.0),
     "request": ("its own time until a request is known to the batch", "s", 0.0),
     "piece": ("tokens of a prompt that a stage computes at once, not those of a step", "", 0.0),
     "launch_experts": ("least time of a mixture's layer in a step that reads", "s", 0.0),
@@ -90,6 +96,7 @@ FIELDS = {  # numbers: what each is, its unit, and what it is where the data say
     "memory_share": ("share of a device's memory that it fills", "", 0.9),
 }
 TITLES |= {name: title for name, (title, _, _) in FIELDS.items()}
+TITLED = {name: name for name in FIELDS}
 HALVES = ("fp16", "bf16")
 NO_KERNEL = "of which no kernel was measured"
 """What is said of a program, or of a version, whose rates are those of others."""
@@ -119,11 +126,28 @@ class Software(Entry):
     """The program whose kernels add up what slices have, where its own were not measured."""
     fitted_on: str = ""
     """The machine whose published rows its numbers are fitted to, or OTHERS."""
+    fitted_to: str = ""
+    """The model of these rows, where not all are taken."""
     usual_on: str = ""
     """A pattern of the devices' names on which it serves where nothing is said."""
     records: dict[str, Record] = field(default_factory=dict, repr=False)
     version: str = ""
     """Version as its makers number it; the newest that was measured where nothing is said."""
+    changes: dict[str, dict[str, Record]] = field(default_factory=dict, repr=False)
+    """What holds from each version on, the oldest first: "" before all that the data name."""
+
+    def of_version(self, version: str) -> Software:
+        """Return the program in that version, the newest where none is named.
+
+        >>> [get("vllm").of_version(one).hides_host for one in ("0.9.2", "0.13", "0.14.1", "")]
+        [0.0, 0.0, 1.0, 1.0]
+        """
+        asked = kernel_shares.number_of(version)
+        records: dict[str, Record] = {}
+        for since, changed in self.changes.items():
+            if not asked or kernel_shares.number_of(since) <= asked:
+                records |= changed
+        return replace(self, version=version, records=records if self.changes else self.records)
 
     def __hash__(self) -> int:
         return hash((self.key, self.version))
@@ -206,7 +230,7 @@ def software_of(written: str, other: str = "other") -> Software:
     for software in _all().values():
         if software.written and re.search(software.written, written, re.IGNORECASE):
             numbered = re.search(VERSION, written)
-            return replace(software, version=numbered[0]) if numbered else software
+            return software.of_version(numbered[0]) if numbered else software
     return _all()[other]
 
 
@@ -238,7 +262,7 @@ def meant(asked: str | None, device: str, measured_as: str, name: str) -> Softwa
     )
     measured = (kernel_shares.newest(key, program.key) for key in (device, measured_as))
     version = program.version or next(filter(None, measured), "")
-    return replace(program, version=version) if version else program
+    return program.of_version(version) if version else program
 
 
 def names() -> tuple[str, ...]:
@@ -263,7 +287,7 @@ def get(key: str) -> Software:
         return next(iter(tables.values()))
     name, _, version = key.strip().rpartition(" ") if isinstance(key, str) else ("", "", "")
     if name and (key_of(name) or "") in _all() and re.search(r"\d|dev", version):
-        return replace(get(name), version=version.removeprefix("v"))
+        return get(name).of_version(version.removeprefix("v"))
     return _all()[resolve("software", key, _spellings())]
 
 
@@ -300,7 +324,12 @@ def of_table(key: str, table: dict[str, Any], path: Path | str) -> Software:
     >>> of_table("mine", {"name": "Mine"}, "mine.toml").name
     'Mine'
     """
-    check_fields(f"{path}: {key}", table, (*TEXTS, *INHERITED, *FIELDS))
-    records = read_records(key, table, {name: name for name in FIELDS}, path)
+    check_fields(f"{path}: {key}", table, (*TEXTS, *INHERITED, *FIELDS, "versions"))
     texts = {name: table[name] for name in TEXTS if name in table}
-    return Software(key=key, records=records, **texts)
+    changes = {"": read_records(key, table, TITLED, path)}
+    for since, said in table.get("versions", {}).items():
+        owner = f"{key}.versions.{since}"
+        check_fields(f"{path}: {owner}", said, (*INHERITED, *FIELDS))
+        whole = {name: table[name] for name in ("name", *INHERITED)} | said
+        changes[since] = read_records(owner, whole, TITLED, path)
+    return Software(key=key, changes=changes, **texts).of_version("")

@@ -175,10 +175,10 @@ class Plan(Estimate, Told):
 
     >>> asked = {"prompt": 1000, "generated": 200, "software": "vllm", "devices": 1}
     >>> print(plan("llama-3-8b", "h100", batch=8, **asked))
-    Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, a batch of 8 read at once: 6.78 ms a token, 1060 token/s,
+    Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, a batch of 8 read at once: 6.5 ms a token, 1100 token/s,
       first token 166 ms
     measured rates of NVIDIA DGX H100 with vLLM 0.24.0; 315 published rows (serving by vLLM, dense
-      models, nothing filled in): half within 8.3%, 80% of times in −14.7 … +19.9%
+      models, nothing filled in): half within 6.4%, 80% of times in −18.7 … +9.5%
     chosen: weights, keys, values and products in BF16
     <BLANKLINE>
     batch 8, 1000 + 200 tokens  bound           expected        80% of rows           what binds
@@ -187,12 +187,12 @@ class Plan(Estimate, Told):
       vLLM besides              3.173 GiB
       keys and values           1.172 GiB
     batch that fits             373
-    first token                 115.0 ms        166.0 ms        142 to 199 ms         compute
-    each token                  4.825 ms        6.776 ms        5.78 to 8.12 ms       memory bandwidth
-    whole answer                1.075 s         1.514 s         1.29 to 1.82 s
-    throughput                  1488 token/s    1057 token/s    881 to 1240 token/s
-    energy of devices           52.92 mJ/token  561.2 mJ/token  413 to 718 mJ/token
-    energy                      52.92 mJ/token  892.4 mJ/token  425 to 1270 mJ/token
+    first token                 115.0 ms        166.0 ms        135 to 182 ms         compute
+    each token                  4.825 ms        6.496 ms        5.28 to 7.11 ms       memory bandwidth
+    whole answer                1.075 s         1.459 s         1.19 to 1.6 s
+    throughput                  1488 token/s    1097 token/s    1000 to 1350 token/s
+    energy of devices           52.92 mJ/token  554.7 mJ/token  389 to 656 mJ/token
+    energy                      52.92 mJ/token  873.8 mJ/token  404 to 1180 mJ/token
     """
 
     @property
@@ -204,7 +204,7 @@ class Plan(Estimate, Told):
 
         >>> many = plan("llama-3-8b", "h100", batch=range(1, 201), prompt=1000, generated=200)
         >>> print(many.expected, many.with_expectation().expected.throughput[-1])
-        None 4506 token/s
+        None 5345 token/s
         """
         if self._expectation != UNASKED:
             return self

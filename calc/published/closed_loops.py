@@ -26,8 +26,8 @@ from functools import cache
 from calc.catalog import machines, models, software as programs
 from calc.core.errors import InputError
 from calc.core.records import read_rows
-from calc.published.prediction import Comparison, UnusableRowError, if_measured
-from calc.published.reading import FOLDER, Row
+from calc.published.prediction import Comparison, if_measured
+from calc.published.reading import FOLDER, Row, UnusableRowError
 from calc.published.serving_rows import (
     bound,
     held_at_once,

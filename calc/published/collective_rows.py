@@ -11,8 +11,8 @@ from typing import Any
 from calc.catalog.machines import NotMeasured
 from calc.core.units import quantity
 from calc.published import conditions
-from calc.published.prediction import Comparison, UnusableRowError, if_measured
-from calc.published.reading import Row
+from calc.published.prediction import Comparison, if_measured
+from calc.published.reading import Row, UnusableRowError
 from calc.steps import communication, curves
 
 OPERATIONS = {

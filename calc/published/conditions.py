@@ -14,8 +14,7 @@ from calc.catalog import hardware, machines, models
 from calc.catalog.machines import Machine
 from calc.catalog.models import Transformer, ids
 from calc.core.errors import InputError, abbreviated
-from calc.published.prediction import UnusableRowError
-from calc.published.reading import WORDS, Row
+from calc.published.reading import WORDS, Row, UnusableRowError
 
 
 def machine(row: Row) -> Machine:

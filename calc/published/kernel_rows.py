@@ -14,8 +14,8 @@ from calc.catalog.machines import Machine, NotMeasured
 from calc.core.units import Quantity, quantity
 from calc.laws import gemms
 from calc.published import conditions
-from calc.published.prediction import Comparison, UnusableRowError, if_measured
-from calc.published.reading import Row, rows
+from calc.published.prediction import Comparison, if_measured
+from calc.published.reading import Row, UnusableRowError, rows
 from calc.steps.job import input_size
 
 RATES = ("mean_tflops", "tflops", "tflops_fa3", "tflops_forward", "tflops_per_device")

@@ -13,8 +13,7 @@ from calc.catalog.models import Transformer
 from calc.core.errors import InputError
 from calc.core.units import Quantity, quantity
 from calc.published import conditions, training_rows
-from calc.published.prediction import UnusableRowError
-from calc.published.reading import Row, rows
+from calc.published.reading import Row, UnusableRowError, rows
 from calc.steps import layouts
 from calc.steps.expectation import Step
 from calc.steps.job import Batch, Job, Layout

@@ -9,8 +9,8 @@ from functools import cached_property
 from calc.catalog import intervals, software
 from calc.catalog.intervals import Around, Interval
 from calc.catalog.machines import NotMeasured
-from calc.core.errors import InputError
 from calc.core.units import quantity
+from calc.published import conditions
 from calc.published.reading import Row
 from calc.steps.expectation import Step
 
@@ -111,10 +111,13 @@ class Comparison:
 
     @property
     def fitted(self) -> bool:
-        """True where the software's own numbers were fitted to the rows of this machine."""
+        """True where the software's own numbers were fitted to rows of its machine and model."""
         if not self.software or self.row.source in JUDGES:
             return False
-        return software.get(self.software).fitted_on == self.machine
+        one = software.get(self.software)
+        if one.fitted_on != self.machine or not one.fitted_to:
+            return one.fitted_on == self.machine
+        return conditions.model(self.row).key == one.fitted_to
 
     @cached_property
     def faster_than_lower(self) -> bool:
@@ -126,10 +129,6 @@ class Comparison:
         """True where time was lost on something that the model does not know."""
         upper = None if self.prediction is None else self.prediction.upper
         return upper is not None and self.measured > upper * (1 + ROUNDING)
-
-
-class UnusableRowError(InputError):
-    """A row whose conditions do not say what is needed to predict it."""
 
 
 def prediction_of(step: Step, counted: float) -> Prediction:

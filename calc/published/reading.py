@@ -34,6 +34,10 @@ LONGEST = 10_000  # characters of a text
 EACH = r"(device|gpu|chip|user|node)"  # what a rate may be of, where it is not of the whole
 
 
+class UnusableRowError(InputError):
+    """A row whose conditions do not say what is needed to predict it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """One measurement: what was run, on what, and what was measured."""

@@ -25,8 +25,8 @@ from calc.core.units import quantity
 from calc.laws.queueing import single_server_wait
 from calc.published import conditions, datasets
 from calc.published.datasets import DataSet
-from calc.published.prediction import Comparison, UnusableRowError, if_measured
-from calc.published.reading import WORDS, Row
+from calc.published.prediction import Comparison, if_measured
+from calc.published.reading import WORDS, Row, UnusableRowError
 from calc.steps import device_memory
 from calc.steps.expectation import NOT_SUSTAINED, serving_pass
 from calc.steps.job import Formats, Job, Layout, Tokens
@@ -424,22 +424,27 @@ def load_of(row: Row, served: Served) -> Tokens:
             raise UnusableRowError("its batch is not stated")
         if match := re.search(r"concurrency (\d+)", str(row["batch"])):
             batch = float(match[1])
-    return _mixed(job, batch or DEFAULT_BATCH * devices, prompt, answer)
+    return _mixed(job, batch or DEFAULT_BATCH * devices, prompt, answer, row.number("max_num_seqs"))
 
 
-def _mixed(job: Job, batch: float, prompt: float, answer: float) -> Tokens:
+def _mixed(
+    job: Job, batch: float, prompt: float, answer: float, most: float | None = None
+) -> Tokens:
     """A batch that writes beside its share of prompts, of as many sequences as memory holds.
+
+    An engine that is told how many it takes at most leaves more of its memory to caches.
 
     Rows do not say whether devices have copies of caches or share them out, which holds more.
     """
-    fits = held_at_once(job, prompt, answer, shared=True)
+    length = device_memory.held(prompt, answer, job.software.reserves > 0)
+    fits = _fit(job, length, shared=True, most=most)
     if fits < 1:
         raise UnusableRowError("its weights and one sequence do not fit into its devices' memory")
     batch = min(batch, float(fits))
     return Tokens(batch, prompt + answer / 2, batch * prompt / answer, prompt)
 
 
-def held_at_once(job: Job, prompt: float, answer: float, shared: bool = False) -> int:
+def held_at_once(job: Job, prompt: float, answer: float) -> int:
     """Return how many sequences the devices of a job hold, each at its mean length.
 
     Of a program that reserves, each has the place of its whole answer from its start.
@@ -448,9 +453,11 @@ def held_at_once(job: Job, prompt: float, answer: float, shared: bool = False) -
     >>> held_at_once(job, 8192, 1024)
     52
     """
-    return _fit(job, device_memory.held(prompt, answer, job.software.reserves > 0), shared)
+    return _fit(job, device_memory.held(prompt, answer, job.software.reserves > 0), shared=False)
 
 
-def _fit(job: Job, length: float, shared: bool) -> int:
-    """Return how many sequences of a mean length the devices of a job hold."""
-    return int(device_memory.of(job, math.ceil(length), shared=shared).batch_of(length))
+def _fit(job: Job, length: float, shared: bool, most: float | None = None) -> int:
+    """Return how many sequences of a mean length the devices hold, of a server of so many."""
+    sequences = None if most is None else int(most)
+    memory = device_memory.of(job, math.ceil(length), shared=shared, sequences=sequences)
+    return int(memory.batch_of(length))

@@ -14,8 +14,8 @@ from calc.catalog.models import Transformer
 from calc.catalog.software import Software, software_of
 from calc.core.errors import InputError
 from calc.published import conditions
-from calc.published.prediction import Comparison, UnusableRowError, prediction_of
-from calc.published.reading import Row
+from calc.published.prediction import Comparison, prediction_of
+from calc.published.reading import Row, UnusableRowError
 from calc.steps.finetuning import Adapters
 from calc.steps.job import ALL, Batch, Formats, Job, Layout, reaching
 from calc.steps.timing import step

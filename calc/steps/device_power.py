@@ -80,7 +80,7 @@ def at_work(
 
     >>> found = at_work(machines.get("dgx-h100"), 0.6, 0.05)
     >>> print(found.device, found.rest)
-    549.3 W 350 W
+    563.5 W 350 W
     """
     limit = most(machine, whole)
     if limit is None:
@@ -99,7 +99,7 @@ def slowdown(machine: Machine, cap: Quantity, memory_use: Number, compute_use: N
 
     >>> h100 = machines.get("dgx-h100")
     >>> print(f"{slowdown(h100, quantity('400 W'), 0.6, 0.05):.3f}")
-    1.085
+    1.092
     """
     power = at_work(machine, memory_use, compute_use, whole=False)
     assert power is not None
@@ -132,7 +132,7 @@ def between(
     >>> h100 = machines.get("dgx-h100")
     >>> low, high = between(h100, at_work(h100, 0.6, 0.05))
     >>> print(low.device, low.rest, high.device, high.rest)
-    422.9 W 0 W 664.6 W 575 W
+    422.6 W 0 W 687.4 W 575 W
     """
     limit = most(machine, whole, cap)
     check_is(Power, "expected", expected, "what at_work() returns")

@@ -337,14 +337,22 @@ class Account:
             self.add("experts", (layers * time).m_as("s"), started)
 
     def add_host(self, sequences: Any, model: Transformer) -> None:
-        """The time that the program itself takes for a step of so many sequences."""
-        records = self.made.program.records
+        """The time that the program itself takes for a step of so many sequences.
+
+        Of a program that works ahead of devices what is longer than their step shows.
+        """
+        program, devices = self.made.program, self.total
+        records = program.records
         mixture = model.experts is not None and "step_experts" in records
         step = "step_experts" if mixture else "step"
         for name, count, each in ((step, 1.0, "a step"), ("sequence", sequences, "a sequence")):
             if (record := records.get(name)) is not None:
                 time = record.quantity
                 self.add("host", (count * time).m_as("s"), partial(of_rate, time, each))
+        if program.hides_host and "host" in self.times:
+            self.times["host"] = maximum(self.times["host"] - devices, 0.0)
+            if not largest(self.times["host"]):
+                del self.times["host"]
 
     def add_split(self, job: Job, load: Tokens) -> None:
         """Add what lies in the host's memory: its processor reads it, or the link sends it.

@@ -155,7 +155,7 @@ def mean_step(job: Job, sequences: float, prompt: float, generated: float) -> St
     >>> job = Job.of("gemma-2-27b", "dgx-h100", Layout(tensor=8), software="vllm")
     >>> found = mean_step(job, 64, 1000, 6000)
     >>> print(found.lower, found.expected)
-    5.315 ms 11.08 ms
+    5.315 ms 8.842 ms
     """
     least = mean_bounds(job, sequences, prompt, generated)
     if not isinstance(job.machine, Machine):

@@ -103,13 +103,13 @@ def test_show_a_model(command: Command) -> None:
 def test_show_software(command: Command) -> None:
     assert command.prints("list software").startswith("vllm ")
     printed = command.prints("show vLLM")
-    own_time = r"^its own time for each sequence of a step +35 µs \(estimate\)$"
+    own_time = r"^its own time for each sequence of a step +30 µs \(estimate\)$"
     assert re.search(own_time, printed, re.M)
     assert re.search(r"^fitted to the rows of +dgx-h100$", printed, re.M)
     assert "Source: ML.ENERGY (2026)" in printed
-    assert "Note: sequence of vLLM: Fitted to the 72 rows" in printed
+    assert "Note: sequence of vLLM: Fitted with the time of a step to the 6 rows" in printed
     facts = command.facts("show vllm")
-    assert (facts["kind"], facts["sequence"]["value"]) == ("software", 35)
+    assert (facts["kind"], facts["sequence"]["value"]) == ("software", 30)
     assert command.prints("show llama-cpp").startswith("llama.cpp\n")  # of which no number is known
     assert command.prints("search vllm").split("\n")[0].split() == ["vllm", "software", "vLLM"]
 

@@ -20,6 +20,8 @@ from calc.catalog.software import Software
 from calc.core.records import DATA
 from calc.planning import Bounds, Plan, plan
 from calc.steps import communication, device_memory, timing
+from calc.steps.expectation import serving_pass
+from calc.steps.job import Job, Tokens
 from tests.calc.unexpected import IN_FP8, NO_RATE, UNEXPECTED
 
 H100 = hardware.H100
@@ -456,7 +458,7 @@ def test_a_plan_prints_as_its_table() -> None:
     assert repr(made) == "<Llama 3 8B on NVIDIA H100 SXM5 80 GB: 2 points>"
     assert repr(alone) == "<Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, batch 1, 1000 + 200 tokens>"
     assert alone.table().startswith(
-        "Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, one sequence: 6.09 ms a token"
+        "Llama 3 8B on 1 NVIDIA H100 SXM5 80 GB, one sequence: 6.06 ms a token"
     )
     assert "; vLLM 0.24.0; " in alone.table()
     assert (
@@ -667,13 +669,20 @@ def test_the_parts_of_an_expectation_by_hand() -> None:
         if len(points) >= 4
     ]
     assert parts["tensor"].m_as("s") == pytest.approx(160 * np.exp(np.mean(logs)))
-    by_vllm = plan("llama-3-70b", "h100", **asked, software="vllm").expected.writing
-    sequence = tomllib.loads((DATA / "software.toml").read_text())["vllm"]["sequence"]["value"]
-    host = 32 * sequence * 1e-6
+    by_vllm = plan("llama-3-70b", "h100", **asked, software="vllm 0.13").expected.writing
+    stored = tomllib.loads((DATA / "software.toml").read_text())["vllm"]
+    host = stored["step"]["value"] * 1e-3 + 32 * stored["sequence"]["value"] * 1e-6
     assert by_vllm["host"].m_as("s") == pytest.approx(host)
     rest = sum(by_vllm[name].m_as("s") for name in ("gemm", "memory", "cache", "tensor"))
     assert by_vllm.total.m_as("s") == pytest.approx(rest + host)
     assert by_vllm["tensor"] < parts["tensor"]  # its own sums are sooner done than NCCL's
+    works_ahead = plan("llama-3-70b", "h100", **asked, software="vllm 0.14").expected.writing
+    assert "host" not in works_ahead
+    small = Job.of("llama-3.2-1b", "h100", software="vllm 0.14")
+    waits = serving_pass(small, Tokens(writing=1024, context=100))
+    others = sum(time.m_as("s") for part, time in waits.items() if part != "host")
+    assert waits.total.m_as("s") == pytest.approx(1.5e-3 + 1024 * 30e-6)
+    assert others < waits.total.m_as("s")
 
 
 def test_what_was_not_measured_is_a_share_of_the_peak_that_says_so() -> None:
@@ -726,7 +735,7 @@ def test_every_device_has_a_router_whole() -> None:
 
 def test_a_table_of_parts_says_what_each_is_made_of() -> None:
     asked = {"batch": 32, "prompt": 1000, "generated": 200}
-    made = plan("llama-3-70b", "h100", **asked, devices=4, software="vllm")  # type: ignore[arg-type]
+    made = plan("llama-3-70b", "h100", **asked, devices=4, software="vllm 0.13")  # type: ignore[arg-type]
     first, each = str(made.expected).split("\n\n")
     assert first.split()[:2] == ["first", "token"]
     titles = [line.split("  ")[0] for line in str(made.expected.writing).splitlines()[1:]]
@@ -734,7 +743,7 @@ def test_a_table_of_parts_says_what_each_is_made_of() -> None:
     (sums,) = (line for line in each.splitlines() if line.startswith("tensor"))
     assert re.search(r"a sum of 524.3 kB by vLLM [\d.]+ \[\S+\]$", sums)
     (host,) = (line for line in each.splitlines() if line.startswith("host"))
-    assert re.search(r"[\d.]+ µs a sequence \[\S+\]$", host)
+    assert re.search(r"1.5 ms a step \[\S+\], 30 µs a sequence \[\S+\]$", host)
     (products,) = (line for line in each.splitlines() if line.startswith("gemm"))
     assert re.search(r"vllm [\d.]+ on h100, product in bf16: \d+ rows, half within \d%", products)
 

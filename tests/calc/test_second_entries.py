@@ -178,9 +178,14 @@ def test_engines_and_what_changed_with_their_versions() -> None:
 
 
 def test_software() -> None:
-    stored = {key: numbers(table) for key, table in small("software").items()}
-    assert_keys("software", stored)
+    tables = small("software")
+    assert_keys("software", tables)
     with each_row() as row:
-        for key, of_it in stored.items():
+        for key, table in tables.items():
             with row(key):
-                assert_same(of_it, ENTRIES["software"][key], f"software.{key}")
+                typed = dict(ENTRIES["software"][key])
+                changes = typed.pop("versions", {})
+                assert_same(numbers(table), typed, f"software.{key}")
+                assert table.get("versions", {}).keys() == changes.keys()
+                for version, fields in table.get("versions", {}).items():
+                    assert_same(numbers(fields), changes[version], f"software.{key}.versions")

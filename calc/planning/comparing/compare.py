@@ -114,7 +114,7 @@ def compare(
     ...                      tpot="40 ms")
     >>> best = comparison.best
     >>> print(best.machine.key, best.devices, best.batch)
-    dgx-h100 4 254
+    dgx-h100 4 378
     """
     single = {"prompt": prompt, "generated": generated, "users": users}
     options: dict[str, Any] = single | {"pue": pue, "grid": grid, "weights": weights, "kv": kv}

@@ -255,11 +255,11 @@ def with_numbers(software: Software, values: dict[str, float]) -> Software:
     }
     origin = {"kind": "measured", "source": SOURCE, "checked": datetime.now(UTC).date()}
     made = programs.of_table(software.key, {"name": software.name, **origin, **table}, "observed")
-    replaced = {*values, "sustained_experts", "step_experts"}
+    replaced = {*values, "sustained_experts", "step_experts", "hides_host"}
     kept = {name: had for name, had in software.records.items() if name not in replaced}
     if "sustained" in made.records:
         kept["sustained_experts"] = made.records["sustained"]
-    return replace(software, records=kept | made.records)
+    return replace(software, records=kept | made.records, changes={})
 
 
 def _simulated(job: Job, point: Point) -> tuple[float, float]:
