@@ -9,8 +9,8 @@ from calc.derivations.service_under_load import AskedService, GoodputByLoad, Kep
 from figures import style
 
 CURVES = (
-    ("two pools", (28.6, 29.4), style.BLUE, GoodputByLoad.pools),
-    ("replicas", (26.6, 20.5), style.ORANGE, GoodputByLoad.replicas),
+    ("two pools", (24.6, 9.5), style.BLUE, GoodputByLoad.pools),
+    ("replicas", (33.2, 12.5), style.ORANGE, GoodputByLoad.replicas),
 )
 
 
@@ -45,7 +45,7 @@ def alt() -> str:
     two, one = (f"{show(load['simulated'], digits=3)} at a load of {load['rate']}" for load in best)
     return f"""Goodput, the requests a second that keep both limits, against the load, two curves
     with dots on them. Both follow the diagonal at first. Replicas that prefill and decode reach
-    {one}, two pools on more GPUs {two}; beyond, both fall to nothing. As replicas fall, dots of the
-    simulation last longer than the curve of the closed form. Of {show(AskedService.rate)}
+    {one}, two pools on fewer GPUs {two}; beyond, both fall to nothing. As replicas fall, dots of
+    the simulation last longer than the curve of the closed form. Of {show(AskedService.rate)}
     replicas keep {show(KeptWithPools.mixed, digits=3)} and pools
     {show(KeptWithPools.apart, digits=3)}."""

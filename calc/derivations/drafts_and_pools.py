@@ -175,7 +175,7 @@ class Speculation(Claims):
     )
     expected_cost = (expected_token(draft, devices, 1) / expected_token(large, devices, 1)).to(
         ""
-    ) | by_hand("2.097392 / 9.393113")
+    ) | by_hand("2.062392 / 9.358113")
     expected_gain = speculation.speculative_speedup(acceptance, drafted, expected_cost) | by_hand(
         "(1 - 0.7**5) / (1 - 0.7) / (1 + 4 * {expected_cost})"
     )

@@ -399,10 +399,10 @@ class DenseOrMixture(Claims):
     mixture, dense = found.rows()[0], found.rows()[1]
 
     mixture_requests = whole(mixture["batch"].magnitude) | no_hand(
-        "2992", "the last batch for which a step that the library expects keeps the limit"
+        "4744", "the last batch for which a step that the library expects keeps the limit"
     )
     dense_requests = whole(dense["batch"].magnitude) | no_hand(
-        "250", "the last batch for which a step that the library expects keeps the limit"
+        "348", "the last batch for which a step that the library expects keeps the limit"
     )
     mixture_devices = whole(mixture["devices"].magnitude) | no_hand(
         "8", "chosen as the cheapest of plans that the library expects"
@@ -411,10 +411,10 @@ class DenseOrMixture(Claims):
         "4", "chosen as the cheapest of plans that the library expects"
     )
     mixture_cost = mixture["expected"]["cost_per_token"] | by_hand(
-        "{mixture_devices} * 2 USD/h * 18.429779 s / ({mixture_requests} * 300 token)", ANSWER
+        "{mixture_devices} * 2 USD/h * 21.551762 s / ({mixture_requests} * 300 token)", ANSWER
     )
     dense_cost = dense["expected"]["cost_per_token"] | by_hand(
-        "{dense_devices} * 2 USD/h * 27.098562 s / ({dense_requests} * 300 token)", ANSWER
+        "{dense_devices} * 2 USD/h * 32.34987 s / ({dense_requests} * 300 token)", ANSWER
     )
 
 

@@ -59,7 +59,8 @@ def dense_loop(machine: str, clients: int, tensor: int = 8) -> Row:
     [row] = (
         row
         for row in closed_loops.rows()
-        if row.software == "vllm" and all(row[name] == value for name, value in asked.items())
+        if row.software == "vllm 0.10.2"
+        and all(row[name] == value for name, value in asked.items())
     )
     return row
 

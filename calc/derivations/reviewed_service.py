@@ -68,11 +68,12 @@ def kept(machine: str, pools: str) -> Quantity:
 
 def loop_of(machine: str) -> Paced:
     """The published loop that writes most a device, of those whose tokens keep the limit."""
-    asked = (DENSE.key, SOFTWARE, "agg", machine, WEIGHTS)
+    asked = (DENSE.key, "agg", machine, WEIGHTS)
     loops = (
         Paced(row, Rent.published_b200)
         for row in closed_loops.rows()
-        if tuple(row[key] for key in ("model", "software", "mode", "machine", "format")) == asked
+        if tuple(row[key] for key in ("model", "mode", "machine", "format")) == asked
+        and closed_loops.job_of(row).software.key == SOFTWARE
         and row["input"] == row["output"] == CHAT.prompt
         and row.measured["tpot"] <= AskedService.tpot.m_as("s")
     )
@@ -110,7 +111,7 @@ class ReviewedService(Claims):
         )
 
     @classmethod
-    @row_by_hand("B200 | one | 10×TP1 | 10 | 9–16 | 98.4% | 11 | 60 USD/h | …")
+    @row_by_hand("B200 | one | 10×TP1 | 10 | 9–14 | 98.9% | 11 | 60 USD/h | …")
     def rows(cls) -> Rows:
         """Every design of the review."""
         return [
@@ -124,13 +125,13 @@ class ReviewChoice(Claims):
     """Designs make a B200 worth more H200s than published loops of the same engine do."""
 
     of_b200s = deferred(planned)(B200, ONE).devices | no_hand("10", SEEDED)
-    of_h200s = deferred(planned)(H200, TWO).devices | no_hand("22", SEEDED)
-    most_b200s = deferred(ends)(B200, ONE)[1] | no_hand("16", SEEDED)
+    of_h200s = deferred(planned)(H200, TWO).devices | no_hand("20", SEEDED)
+    most_b200s = deferred(ends)(B200, ONE)[1] | no_hand("14", SEEDED)
     cost = (of_b200s * Rent.published_b200).to("USD/h") | by_hand("10 * 6 USD/h")
-    most_cost = (most_b200s * Rent.published_b200).to("USD/h") | by_hand("16 * 6 USD/h")
-    other_cost = (of_h200s * Rent.published_h200).to("USD/h") | by_hand("22 * 3.5 USD/h")
+    most_cost = (most_b200s * Rent.published_b200).to("USD/h") | by_hand("14 * 6 USD/h")
+    other_cost = (of_h200s * Rent.published_h200).to("USD/h") | by_hand("20 * 3.5 USD/h")
     # How many times the rent of an H200 a B200 may take, by the plans and by published loops.
-    worth = quantity(of_h200s / of_b200s, "") | by_hand("22 / 10")
+    worth = quantity(of_h200s / of_b200s, "") | by_hand("20 / 10")
     rents = (Rent.published_b200 / Rent.published_h200).to("") | by_hand("6 / 3.5")
 
     tokens = CHAT.prompt | by_hand("1024")

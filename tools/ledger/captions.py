@@ -110,13 +110,13 @@ def middle(values: Iterable[float]) -> float:
 
 def close(cell: float, quoted: float) -> bool:
     """Return whether a value that a caption quotes is that of a cell, which has fewer digits."""
-    return bool(abs(cell - float(quoted)) < 0.03 * abs(cell))
+    return bool(abs(cell - float(quoted)) < 0.05 * abs(cell))
 
 
 def own_is_dearer(load: str) -> bool:
-    """Return whether devices of one's own cost more at a load than the cheapest API."""
+    """Return whether devices of one's own cost more at a load than the dearest API."""
     own = OwnOrApi.rent * OwnOrApi.found.devices(load)
-    return bool(own > OwnOrApi.found.bill(OwnOrApi.cheapest) * quantity(load))
+    return bool(own > OwnOrApi.found.bill(OwnOrApi.dearest) * quantity(load))
 
 
 def share(sources: Table, start: str) -> float:
@@ -310,18 +310,18 @@ CLAIMS: list[Claim] = [
     ("tbl-by-device", "Rows of GB300 in serving and TPU v7 are few",
      lambda t: max((n for w, d, n in zip(t.words("Work"), [r[1] for r in t.rows], t["Rows"],
          strict=True) if (w, d) == ("serving", "GB300") or d == "TPU v7")) < 15),
-    ("tbl-one-model", "small batches were slower than expected and large ones faster",
-     lambda t: all(t.where(Devices=d)["Error"][0] > 0 > t.where(Devices=d)["Error"][-1] for d in
-         set(t.words("Devices")))),
+    ("tbl-one-model", "batches of hundreds were faster than expected",
+     lambda t: all(e < -10 for b, e in zip(t["Batch"], t["Error"], strict=True) if b > 400)
+         and all(abs(e) < 10 for b, e in zip(t["Batch"], t["Error"], strict=True) if b < 400)),
     ("tbl-parts-decode", "Messages and the host, which the bound leaves out, are {PartsOfDecode.beside} of this step",
      lambda t, share: close((t.named("all-reduces")["Share"][0] + t.named("the host")["Share"][0])
          / 100, share)),
     ("tbl-parts-training", "GEMMs below their peak are most of this step",
      lambda t: t.words("Part")[0] == "GEMMs" and t["Share"][0] > 50),
-    ("tbl-closed-loops", "Dense models under vLLM and TensorRT-LLM are predicted to within {ClosedLoops.of_dense} in the median on every device; SGLang, and mixtures under vLLM, less well",
+    ("tbl-closed-loops", "Dense models under vLLM and TensorRT-LLM are predicted to within {ClosedLoops.of_dense} in the median on every device; mixtures under vLLM on H100s and H200s less well",
      lambda t, most: close(max((e for w, e in zip(t.words("Software"), t["Error"], strict=True) if
-         w in ("vLLM", "TensorRT-LLM"))) / 100, most) and min((e for w, e in zip(t.words("Software"),
-         t["Error"], strict=True) if w == "vLLM MoE" or w.startswith("SGLang"))) / 100 > most),
+         w in ("vLLM", "TensorRT-LLM"))) / 100, most) and min((e for w, d, e in zip(t.words("Software"),
+         t.words("Device"), t["Error"], strict=True) if w == "vLLM MoE" and d in ("H100", "H200"))) / 100 > most),
     ("tbl-peers", "On these rows `calc` is nearest",
      lambda t: all(abs(number(row[3]) - 1) <= min(abs(v - 1) for v in known(map(number, row[4:])))
          for row in t.rows)),
@@ -380,9 +380,9 @@ CLAIMS: list[Claim] = [
     ("tbl-hits", "More is found of coding agents' prompts than of a chat service's",
      lambda t: max((x for x, w in zip(t["Found"], t.words("Load"), strict=True) if w.startswith("chat")))
          < min((x for x, w in zip(t["Found"], t.words("Load"), strict=True) if not w.startswith("chat")))),
-    ("tbl-designed-service", "B200s need the fewest GPUs of these four; on H100s replicas that do both need fewer than two pools, on the others they do not",
+    ("tbl-designed-service", "B200s need the fewest GPUs of these four, as replicas that do both; on the others two pools need fewer",
      lambda t: t.named("B200")["GPUs"][0] == min(t["GPUs"]) and len(t.rows) == 4 and all((("," in
-         w) == (d != "H100") for d, w in zip(t.words("GPU"), t.words("Replicas"), strict=True)))),
+         w) == (d != "B200") for d, w in zip(t.words("GPU"), t.words("Replicas"), strict=True)))),
     ("tbl-review-service", "B200s in one pool take the fewest GPUs and the lowest rent; on H200s two pools take fewer GPUs than one",
      lambda t: t["GPUs"][2] == min(t["GPUs"]) and t["Rent"][2] == min(t["Rent"]) and t["GPUs"][1]
          < t["GPUs"][0] and t.words("Pools") == ["one", "two", "one", "two"]),
@@ -393,7 +393,7 @@ CLAIMS: list[Claim] = [
     ("tbl-fewer-bytes", "Smaller weights help one request, smaller caches help many",
      lambda t: t["Gain"][1] > t["Gain"][2] and t["Gain of many"][2] > t["Gain of many"][1]),
     ("tbl-serving-machines", "The bound says little of any token, and least with one user of the mixture",
-     lambda t: min(t.ratios("Expected", "Bound")) > 2 and min(t.where(Model="DeepSeek", Batch="1").ratios("Expected", "Bound"))
+     lambda t: min(t.ratios("Expected", "Bound")) > 1.8 and min(t.where(Model="DeepSeek", Batch="1").ratios("Expected", "Bound"))
          > 1.2 * max([*t.named("Llama").ratios("Expected", "Bound"), *t.where(Model="DeepSeek", Batch="64").ratios("Expected", "Bound"),
          *t.where(Model="DeepSeek", Batch="256").ratios("Expected", "Bound")])),
     ("tbl-serving-loops", "Of {Loops.count} servers, {Loops.outside} lie outside their interval",
@@ -604,8 +604,8 @@ FIGURE_CLAIMS: list[FigureClaim] = [
      lambda v: v("1 dots red x") < 0.5 * v("1 dots blue x") and v("0 line red first y")
          == v("0 line blue first y")),
     ("own_or_api", "Own devices cost less where their stair is below an API's line, which need not be everywhere above the first crossing",
-     lambda v: v("0 line blue last y") < v("0 line orange.2 last y") and OwnOrApi.from_cheapest < quantity("8 request/s")
-         and own_is_dearer("9.6 request/s") and not own_is_dearer("8 request/s")),
+     lambda v: v("0 line blue last y") < v("0 line orange.2 last y") and OwnOrApi.from_dearest < quantity("1 request/s")
+         and own_is_dearer("1.2 request/s") and not own_is_dearer("1 request/s")),
     ("rent_or_buy", "Buying pays for machines that are busy, and that are kept for a long time",
      lambda v: 100 > v("0 dots ink x") > v("0 dots ink.2 x") > v("0 dots ink.3 x")),
     ("drafts_by_batch", "Time outside the kernels shrinks the gain long before arithmetic does",
@@ -641,9 +641,10 @@ FIGURE_CLAIMS: list[FigureClaim] = [
     ("goodput_by_load", "Goodput follows the load, then collapses",
      lambda v: v("0 line blue last y") < 0.5 * v("0 line blue most y") and v("0 line orange last y")
          < 0.5 * v("0 line orange most y")),
-    ("service_frontier", "Tighter limits cost GPU time, at first little and then much",
-     lambda v: all(v(f'0 line {c} first x') < v(f'0 line {c} last x') and v(f'0 line {c} first y')
-         > 2 * v(f'0 line {c} last y') for c in ("orange", "blue", "green", "purple"))),
+    ("service_frontier", "Tighter limits cost GPU time, a millisecond of a short one far more than of a long one",
+     lambda v: all((v(f'0 line {c} first y') - v(f'0 line {c} 3 y')) / (v(f'0 line {c} 3 x') - v(f'0 line {c} first x'))
+         > 10 * (v(f'0 line {c} 9 y') - v(f'0 line {c} last y')) / (v(f'0 line {c} last x') - v(f'0 line {c} 9 x'))
+         for c in ("orange", "blue", "green", "purple"))),
     ("step_parts", "Memory limits the batch before arithmetic binds, until the bytes are halved",
      lambda v: v("1 line red 2 x") < v("1 line red last x")),
     ("serving_frontier", "Four roofs bound the frontier",
