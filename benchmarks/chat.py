@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 import calc
-from benchmarks.power import errors, read
+from benchmarks.power import SOFTWARE, errors, read
 from calc import published
 from calc.core.formatting import columns
 from calc.published import conditions
@@ -25,8 +25,6 @@ from calc.published.reading import Row
 from calc.published.serving_rows import UNSTATED_PROMPT
 
 TASK, OF = "lm-arena-chat", "mlenergy"
-SOFTWARE = "vllm 0.11.1"
-"""What served all loads of the third edition, as the overview of its benchmark says."""
 BATCHES = {16: "up to 16", 128: "up to 128", 512: "up to 512"}
 
 

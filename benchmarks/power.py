@@ -28,6 +28,8 @@ from calc.published.reading import Row
 SHARES = np.arange(0.40, 0.801, 0.01)
 BY_MEMORY = np.arange(0.0, 1.201, 0.04)
 BY_COMPUTE = np.arange(0.0, 12.01, 0.4)
+SOFTWARE = "vLLM 0.11.1"
+"""What served all loads of ML.ENERGY's third edition [mlenergy-benchmark]."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def read(path: str) -> list[Draw]:
                 "output_len": float(line["answer_tokens_mean"]),
                 "task": line["task"],
                 "parallelism": f"TP{count} EP{line['expert_parallel']}",
-                "software": "vLLM",
+                "software": SOFTWARE,
             }
             measured = {
                 "output_tokens_per_s": float(line["output_tokens_per_s"]),
