@@ -235,7 +235,7 @@ class Slice:
     def __init__(self, job: Job, weights: Weights) -> None:
         self.model, self.weights = job.model, weights
         self.slices, self.experts = job.layout.tensor, job.layout.experts
-        self.reads_all_experts = bool(getattr(job.machine, "reads_all_experts", False))
+        self.reads_all_experts = job.measured_on.reads_all_experts
         self.dtype, self.kv = job.formats.dtype, job.formats.kv
         self.input_size = input_size(self.dtype)
         self.input_bytes = self.input_size.m_as("byte")
@@ -315,6 +315,8 @@ class Slice:
             if self.reads_all_experts:  # in graphs of fixed shapes
                 met = first.copies + 0.0 * met
             rows = tokens * first.used / met
+            if self.reads_all_experts:  # each multiplies a row at least
+                rows = maximum(rows, 1.0)
             mean, held = met / self.experts, first.copies / self.experts
             met = fullest_experts(mean, held, self.experts).magnitude
         work = quantity(2.0 * rows * n * k * met, "FLOP")

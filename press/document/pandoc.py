@@ -200,6 +200,7 @@ def end_pandocs() -> None:
     """Ends those that run, for an author who does not wait for them."""
     for pandoc in list(_running):
         pandoc.kill()
+        pandoc.wait()
     while _idle:
         _idle.pop().end()
 

@@ -89,7 +89,8 @@ class Output:
         """
         removed = self.root / FOLDER / "removed"
         shutil.rmtree(removed, ignore_errors=True)
-        with suppress(FileNotFoundError):
+        if folder.exists():
+            removed.parent.mkdir(exist_ok=True)
             folder.rename(removed)
             shutil.rmtree(removed)
 

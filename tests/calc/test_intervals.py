@@ -20,7 +20,8 @@ from calc.planning.results import RANGES
 from tests.calc.command import Written
 from tests.rows import each_row
 
-SOURCES = 0.77, 0.85  # of rows of sources kept back that lie inside, where 80 % are claimed
+# Of rows of sources kept back that lie inside, where 80 % are claimed; with simulated loops 79 %.
+SOURCES = 0.76, 0.85
 
 
 def test_a_class_of_few_rows_has_the_interval_of_the_next_wider_one() -> None:
