@@ -9,8 +9,8 @@ from calc.derivations.service_under_load import AskedService, GoodputByLoad, Kep
 from figures import style
 
 CURVES = (
-    ("two pools", (24.6, 9.5), style.BLUE, GoodputByLoad.pools),
-    ("replicas", (33.2, 12.5), style.ORANGE, GoodputByLoad.replicas),
+    ("two pools", (32.6, 3.5), style.BLUE, GoodputByLoad.pools),
+    ("replicas", (32.6, 13.0), style.ORANGE, GoodputByLoad.replicas),
 )
 
 
@@ -25,7 +25,7 @@ def draw() -> Figure:
         axes.plot(rates, [load["closed_form"] for load in loads], color=color, linewidth=1.8)
         axes.plot(rates, [load["simulated"] for load in loads], "o", color=color, markersize=4)
         axes.text(*spot, words, color=color, ha="right", va="bottom", weight="bold")
-    style.note(axes, 12.3, 22.5, "all of them: dotted", color=style.INK)
+    style.note(axes, 12.3, 27.0, "all of them: dotted", color=style.INK)
     rate = AskedService.rate.m_as("request/s")
     axes.axvline(rate, color=style.INK, alpha=0.35, linewidth=0.8)
     style.note(axes, rate - 0.4, 0.4, "asked for", ha="right", color=style.INK)
